@@ -16,11 +16,12 @@ type OutboxConfig[Note any] struct {
 	MaxBytes     int // most bytes of all messages on their way; 0: no bound
 	PeerBytes    int // most bytes of messages to one NID; 0: no bound
 	PeerMessages int // most messages on their way to one NID; 0: no bound
-	// MaxMessages is the most messages on their way to all NIDs; 0: no bound. Half of them are for NIDs to which fewer than
-	// OwnMessages are on their way. Of the other half no NID may have more than are free in it (the dynamic threshold of
-	// shared-memory switches), so that NIDs that read nothing, however many, leave room for others.
+	// MaxMessages is the most messages on their way to all NIDs; 0: no bound. Half of them are reserved for NIDs to which
+	// fewer than OwnMessages are on their way. All other NIDs share the other half, of which no NID may have more than are
+	// free in it (the dynamic threshold of shared-memory switches). So NIDs that read nothing, however many, leave room for
+	// others.
 	MaxMessages int
-	OwnMessages int // messages to a NID that the other half of MaxMessages has room for; used with MaxMessages
+	OwnMessages int // how many messages to a NID may use the reserved half of MaxMessages; used with MaxMessages
 	Spare       int // bytes of memory that are kept for later messages; 0: 1 MiB
 	// Done is called once for each message that was put, with its Note and a nil error when the
 	// message has left or, with PutRequest.Ack, was acknowledged. It is called like any event

@@ -16,8 +16,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// stall lets the first message that is chosen arrive by half. It returns a channel that is closed then, and a function
-// that lets the rest arrive.
+// stall stops the first message that chosen accepts when half of its payload has arrived. It returns a channel that is
+// closed then, and a function that lets the rest arrive.
 func (w *wires) stall(chosen func(*lnd.Message) bool) (half chan struct{}, release func()) {
 	half, rest := make(chan struct{}), make(chan struct{})
 	var first sync.Once
@@ -38,8 +38,8 @@ func isAnswer(m *lnd.Message) bool {
 	return m.Header.Type == lnetwire.Put && m.Header.Put().Portal == wire.ReplyPortal
 }
 
-// askUntilHalf makes a call from node 0 that is canceled when half of a message has arrived, and returns when the call
-// has. The call must not wait for the rest of the message.
+// askUntilHalf makes a call from node 0, cancels it when half of a message has arrived, and waits for the call to return.
+// The call must not wait for the rest of the message.
 func (w *wires) askUntilHalf(half chan struct{}, cfg scoll.CallConfig) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())

@@ -40,8 +40,8 @@ type Handler struct {
 	// EMSGSIZE. Default 0: no bulk data.
 	MaxBulk int
 	// MaxMemory bounds the memory of buffers and bulk data of all questions of other nodes,
-	// in bytes; further questions are refused with EBUSY. It bounds in the same way what members that were
-	// given up keep of the bulk data of own calls, see [Group.Call]. Default 64 MiB.
+	// in bytes; further questions are refused with EBUSY. It bounds in the same way the copies
+	// of bulk data of this node's calls that members which were given up may still fetch, see [Group.Call]. Default 64 MiB.
 	MaxMemory int
 	// Inline says that Answer does not block, and may run in the goroutine that delivers
 	// messages, which saves the switch to a worker. Its ctx does not end.

@@ -110,7 +110,7 @@ const (
 	DoReply                       // ID, To, Bits, Part, Data (header), Carried, Trailer, Own, Token: send a reply; Own: with the service's payload; Again: repeat the message
 	DoRefuse                      // uses To, Stranger, Bits, Data: send a reply that no request waits for
 	DoUnpost                      // uses ID, Child: withdraw the child's reply buffers
-	DoRepost                      // ID, Child, To, Bits, Token (of Return): post the buffer again that a reply used up which the machine ignores, or which was cut off
+	DoRepost                      // ID, Child, To, Bits, Token (of Return): post a child's reply buffer again: it was used up by a reply that the machine ignores, or that was cut off
 	DoExpose                      // ID, Bits, Members or bulk data: let children fetch this data
 	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: report progress; Data: digest of bulk data, if it is not empty
 	DoFetchMore                   // uses ID, Limit: the parent has more data

@@ -8,8 +8,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// liveOutOfBand delivers the first attempt of a root's broadcast to the live members of an out-of-band group, or
-// another one. It wants the node to recognize whether it has run it already.
+// liveOutOfBand delivers an attempt of a root's broadcast to the live members of an out-of-band group. again says whether
+// the node must recognize that it has run the broadcast already.
 func (h *harness) liveOutOfBand(parent, root int, sequence uint64, flags wire.Flags, payload string, again bool) {
 	h.t.Helper()
 	r := h.header()
@@ -47,8 +47,8 @@ func TestAttemptBesideFlood(t *testing.T) {
 	h.liveOutOfBand(parent, honest, 3, 0, "payload", true)
 }
 
-// TestRunsOfManyRoots: SC-163: a parent makes up more runs than a node keeps, those of one root the most. Then each
-// other root loses none.
+// TestRunsOfManyRoots: SC-163: more runs come from one parent than a node keeps, one of each of many roots, and many of
+// each of a few. The runs of the many roots are all kept.
 func TestRunsOfManyRoots(t *testing.T) {
 	spec.Covers(t, "SC-163")
 	const few = maxRuns / 2
@@ -71,8 +71,8 @@ func TestRunsOfManyRoots(t *testing.T) {
 	}
 }
 
-// TestGhostRuns: SC-163: a ghost keeps the latest run of each root that broadcast by way of an honest parent, whatever
-// another parent makes up, and then the latest runs of each root.
+// TestGhostRuns: SC-163: the ghost of a group keeps the latest run of each root whose broadcasts came from an honest
+// parent, although more runs came from another parent than a ghost keeps.
 func TestGhostRuns(t *testing.T) {
 	spec.Covers(t, "SC-163")
 	var runs []run

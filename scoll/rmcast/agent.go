@@ -33,10 +33,10 @@ type View interface {
 // not report nodes that may be alive: otherwise a minority partition releases messages that members
 // elsewhere lack.
 type Certain interface {
-	// Ended reports whether a death that Watch has reported is certain: most of a set of nodes that is the
-	// same everywhere say so. So at most one side of a partition says that of the other. The manager has
-	// heard of the node's present process as long ago as ago says: if that may still run, and the death is that of
-	// an earlier process, Ended returns false.
+	// Ended reports whether a death that Watch has reported is certain: most nodes of a fixed set, the same
+	// on all nodes, consider the node dead. So at most one side of a partition can be certain of a death on
+	// the other. The manager first heard of the node's present process the time ago before the call: if that
+	// process may still run, because the death is that of an earlier one, Ended returns false.
 	Ended(id nid.NID, ago time.Duration) bool
 }
 
@@ -83,8 +83,8 @@ type Agent struct {
 	log   *slog.Logger
 
 	data, control, orders portals.Inbox
-	// outbox sends the messages between members and their manager. refusals sends a manager's answers to messages that
-	// change nothing, and strangers those of them that go to nodes which may not be members.
+	// outbox sends the messages between members and their manager. The two others send a manager's answers to messages
+	// that change nothing: strangers those to nodes that may not be members, refusals those to all other nodes.
 	outbox, refusals, strangers portals.Outbox[struct{}]
 	applying                    atomic.Int32 // number of goroutines that may be running a handler
 	signer                      *keyring.Signer

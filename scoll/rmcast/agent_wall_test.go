@@ -11,7 +11,7 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// leapingClock is a ringClock that goes on by leap in an instant.
+// leapingClock is a ringClock that is ahead by leap, which a test changes.
 type leapingClock struct {
 	ringClock
 	leap *time.Duration

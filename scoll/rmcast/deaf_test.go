@@ -22,7 +22,7 @@ import (
 
 func deafNID(id int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), uint32(id)+1) }
 
-// siege is a manager, and a member of its group, whose messages come from nodes that read no answer.
+// siege is a manager that gets messages of nodes which read no answers; TestDeafChild makes its node a member as well.
 type siege struct {
 	t      *testing.T
 	agent  *rmcast.Agent
@@ -141,8 +141,8 @@ func TestDeafStranger(t *testing.T) {
 	}
 }
 
-// TestDeafCrowd (RM-38): many nodes that are not admitted read no refusals. An admitted node gets its answers as
-// without them, and so does a further node of their kind.
+// TestDeafCrowd (RM-38): many nodes that are not admitted read no refusals. An admitted node gets as many answers as
+// without them, and one more node that is not admitted gets its refusals.
 func TestDeafCrowd(t *testing.T) {
 	spec.Covers(t, "RM-38")
 	s := newSiege(t, []nid.NID{deafNID(1)})

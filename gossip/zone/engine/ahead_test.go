@@ -55,10 +55,10 @@ func (s *solo) asked(i int) (n int) {
 	return n
 }
 
-// TestNamedAhead: other nodes name a version of a member that is a little too far ahead of this node's clock. It makes
-// nothing stale: this node asks the member if a goodbye or report of it is passed on, and what the member does not
-// answer counts. An answer in an older version than the goodbye refutes it if the member cannot take a newer one
-// (MS-A2, MS-A3).
+// TestNamedAhead: other nodes name a version of a member that is a little too far ahead of this node's clock. This node
+// then does not ignore goodbyes and reports of the member in older versions. When one is passed on, it asks the member,
+// and the goodbye or report counts unless the member answers. The answer may be in an older version than the goodbye, if
+// that is too far ahead for the member to take a newer one (MS-A2, MS-A3).
 func TestNamedAhead(t *testing.T) {
 	spec.Covers(t, "MS-A2", "MS-A3")
 	const wall, limit = 1 << 60, 1 << 44

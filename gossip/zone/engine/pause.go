@@ -49,8 +49,8 @@ func (p *pauses) set(wall uint64) {
 	}
 }
 
-// clock returns the wall clock, given what it was at the first step: the one by that or the one by the last
-// input that had it, whichever is later.
+// clock returns the wall clock: what it was at the first step (begin), or in the latest input that had it, plus the time
+// since then. The later of the two counts.
 func (p *pauses) clock(begin uint64) uint64 {
 	begin += uint64(max(p.last-p.first, 0))
 	if p.wall == 0 {
