@@ -34,8 +34,9 @@ func TestSaveHealth(t *testing.T) {
 }
 
 // TestImportTogether: settings of health that are not valid one after another are changed together. If they
-// are not valid together either, the settings before them stay applied, and the line of the wrong one is told. An
-// error between them leaves all of them applied. All items that are applied are told, and no others.
+// are not valid together either, the settings before them stay applied, and the error names the line of the wrong
+// one. An error in a line between them does not undo them. The result lists all items that were applied, and no
+// others.
 func TestImportTogether(t *testing.T) {
 	const text = "lnet_health_sensitivity: 0\nlnet_transaction_timeout: 5\n"
 	n := serveText(t, text)

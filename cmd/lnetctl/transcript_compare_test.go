@@ -16,11 +16,12 @@ var volatile = regexp.MustCompile(`^((send|recv|drop|route|ping|resend|response_
 	`(available|min)_(tx|rtr)_credits|mincredits|msgs_.*|rst_alloc|errors|put|get|reply|ack|hello|next_ping|refcount|dev cpt|` +
 	`failed_resends|successful_resends|interrupts|dropped|aborted|no route|timeouts?|error|network timeout|tx_q_num_of_buf)$`)
 
-// settings are the places of settings, none of whose numbers depends on the run. One is named like a counter: timeout.
+// settings matches the places whose numbers are settings, and so do not depend on the run, even if one has the name of
+// a counter, as timeout has.
 var settings = regexp.MustCompile(`/(tunables|lnd tunables|global)$`)
 
-// timeouts are recorded timeouts of a driver that differ, with ours. Kernels show 50 for an NI until a setting
-// changes, where their formula gives 49 (docs/lnetctl.md), and one recorded node had a transaction_timeout that is out of
+// timeouts has recorded values of a driver's timeout for which ulnet shows another value, with that value. Kernels
+// show 50 for an NI until a setting changes, where their formula gives 49 (docs/lnetctl.md), and one recorded node had a transaction_timeout that is out of
 // range, as differences.txt says.
 var timeouts = map[string]string{"50": "49", "1215752190": "49"}
 

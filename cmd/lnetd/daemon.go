@@ -43,8 +43,8 @@ type process struct {
 }
 
 // serve runs the daemon until ctx ends. The directories of the configuration must exist, unless the disk of the
-// state directory is full or read-only. serve logs the warnings about the configuration. load reads it again, at each
-// SIGHUP, also for one that has arrived already.
+// state directory is full or read-only. serve logs the warnings about the configuration. At each
+// SIGHUP, serve reads the configuration again with load, also for a SIGHUP that has arrived before.
 func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, state *statelock.Lock, hangups *hangups, load func() (*config.Loaded, error)) error {
 	inherited := service.Inherit(env.Getenv)
 	if err := readLNetConf(loaded); err != nil {

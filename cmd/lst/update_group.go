@@ -57,8 +57,9 @@ but active), and --remove removes nodes by their NIDs.`,
 	return c
 }
 
-// removeNodes removes the nodes that expressions name from a group. Many nodes take several requests. If the group is not there any more
-// at a later one, an earlier one has left it without nodes, so that the console has deleted it. With an error it returns the answers before.
+// removeNodes removes the nodes that expressions name from a group. Many nodes take several requests. If a
+// later request finds no group, an earlier one has removed its last node, and the console has deleted it: that is no error. If a request
+// fails, removeNodes also returns the answers to those before it.
 func (g *globals) removeNodes(ctx context.Context, name string, expressions []string) (all []console.Answer, err error) {
 	ids, err := expandAll(expressions)
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 	// database is the file that versions before 2026-11-23 wrote. It is never opened, since a
 	// damaged one crashes a process that maps it into memory.
 	database = "incarnation.db"
-	// slack is how far above its own wall clock a peer accepts an incarnation, at least: members of
-	// a zone that far (Ahead of zone.Config), those of collectives a day.
+	// slack is how far above its own wall clock every peer accepts an incarnation. It is the limit of
+	// members of a zone (Ahead of zone.Config); that of members of collectives is higher, a day.
 	slack = 1 << 44 * time.Nanosecond
 )
 

@@ -54,7 +54,7 @@ func (n *Node) setHealth(list ...Setting) error {
 	return n.lnet.SetHealth(next)
 }
 
-// checkHealth refuses a setting that is none of health, and a time that is out of bounds.
+// checkHealth refuses a setting that is not one of HealthSettings, and a time that is out of bounds.
 func checkHealth(s Setting) error {
 	if HealthSettings[s.Name] == nil {
 		return fmt.Errorf("%q: %w", s.Name, ErrSetting)

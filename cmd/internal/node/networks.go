@@ -113,8 +113,8 @@ func removed(err error) (gone RemovedNet) {
 	return gone
 }
 
-// remove stops NIs. Whatever the error, they are not the node's any more: it says how many messages could not be sent,
-// or that a driver has not ended in time.
+// remove stops NIs, and takes them from the node even if it returns an error. The error says how many messages could
+// not be sent, or that a driver has not ended in time.
 func (n *Node) remove(ctx context.Context, list []*lnet.NI) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()

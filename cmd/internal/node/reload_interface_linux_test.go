@@ -91,8 +91,8 @@ func (h *laptop) has(want string) {
 	}
 }
 
-// events of eth1 after which its name does not stand for the address of its NI, with the address for which
-// it stands then.
+// events are changes of eth1 after which its name no longer stands for the address of its NI. The field now has the
+// address for which the name stands then; "": none.
 var events = []struct {
 	name, now string
 	happen    func(*laptop)

@@ -62,8 +62,8 @@ func startWithBoth(t *testing.T, f *keyFile, more ...*keyed) (*node.Node, *confi
 	return n, from, m
 }
 
-// TestKeysReloadHalfWritten: a program is writing the key file while 'lnetctl keys reload' reads it. What is in the file
-// by then is a valid file of keys, too, but nothing changes, and the error says why.
+// TestKeysReloadHalfWritten: a program is writing the key file while 'lnetctl keys reload' reads it. The part
+// that it has read would be a valid file of keys, but nothing changes, and the error says why.
 func TestKeysReloadHalfWritten(t *testing.T) {
 	spec.Covers(t, "OP-6")
 	f := newKeyFile(t)

@@ -16,8 +16,9 @@ import (
 	"ulnet/portals"
 )
 
-// nodeWithUnsent starts a node on tcp and tcp1 that has a message to a peer which never answers the handshake of a
-// connection, so that the message cannot leave. The editor waits for no messages when it removes networks.
+// nodeWithUnsent starts a node on tcp and tcp1 with a message to a peer that never answers the handshake of a
+// connection, so that the message cannot leave. The editor that it returns removes networks without waiting for
+// their messages.
 func nodeWithUnsent(t *testing.T) (*node.Node, *node.Editor) {
 	t.Helper()
 	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.75"), netip.MustParseAddr("127.0.0.76"))

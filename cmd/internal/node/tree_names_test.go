@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 )
 
-// TestImportNetZero: a file that names the network tcp0 is about the NI of tcp: its tunables are found to be other ones,
-// and removing what the file has removes the NI and the route.
+// TestImportNetZero: in a file, tcp0 means the network tcp. If the file has other tunables than the NI on tcp, the
+// difference is found, and removing the items of the file removes the NI and the route.
 func TestImportNetZero(t *testing.T) {
 	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.2"))
 	if err != nil {

@@ -67,8 +67,8 @@ func wantFree(t *testing.T, dir string) {
 	next.Release()
 }
 
-// TestHold: a directory that is made after the start, or on which another one is mounted, which is the same as its
-// replacement here, is locked by the next Hold. That of a second daemon fails. The first directory stays locked.
+// TestHold: the next Hold locks a directory that was made after the start, and one that has taken the place of a locked
+// directory, as after a mount. Hold of a second daemon fails then. The earlier directory stays locked.
 func TestHold(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	first, err := Take(dir)

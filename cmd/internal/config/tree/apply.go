@@ -106,8 +106,8 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 	return len(s.Errs) > 0
 }
 
-// item applies the first of the remaining items of a section, together with others if it has to be, and reports
-// whether that failed.
+// item applies the first of the remaining items of a section, and reports whether that failed. If the item is
+// valid only together with later ones, item applies those as well, see setTogether.
 func (r *Result) item(ctx context.Context, to Target, v Verb, key string, rest []Item) (failed bool) {
 	i := rest[0]
 	if ctx.Err() != nil {

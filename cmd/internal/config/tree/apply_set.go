@@ -38,7 +38,8 @@ func setBuffers(ctx context.Context, to Target, i Item) []*Error {
 	return explain(i, to.SetTogether(ctx, list), "cannot set "+strings.Join(texts, ", "))
 }
 
-// dependent are the settings of which one can be invalid because of another one's present value.
+// dependent lists the settings whose values limit each other: a value can be invalid because of the value that
+// another of these settings has on the node.
 var dependent = []string{"retry_count", "transaction_timeout", "health_sensitivity"}
 
 // setTogether applies the first of the remaining items of the section global, which could not be applied alone,

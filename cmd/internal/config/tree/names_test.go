@@ -2,8 +2,8 @@ package tree
 
 import "testing"
 
-// TestNetNames: tcp0 and o2ib0 in a file are the networks tcp and o2ib. A name that is none stays as it is, so that an
-// error can show it.
+// TestNetNames: tcp0 and o2ib0 in a file are the networks tcp and o2ib. A text that is not the name of a
+// network stays as it is, so that an error can show it.
 func TestNetNames(t *testing.T) {
 	const file = `net:
 - net type: tcp0

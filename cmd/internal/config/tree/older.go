@@ -16,9 +16,9 @@ import (
 // tunableFields has the keys of the tunables that all drivers have.
 var tunableFields = fieldsOf(reflect.TypeFor[Tunables]())
 
-// olderTunables adds tunables of the driver that stand below "tunables", where lnetctl of Lustre 2.12 exports those
-// of o2iblnd. A value below "lnd tunables" counts more. It notes keys that neither all drivers nor that of the
-// network have.
+// olderTunables adds the tunables of the network's driver that stand below "tunables", where lnetctl of Lustre 2.12
+// exports those of o2iblnd. A tunable that stands below "lnd tunables" as well has the value that it has there. A key
+// that is neither a tunable of all drivers nor one of this driver is noted as unknown.
 func (f *File) olderTunables(ni *NI, net string, n ast.Node) {
 	entries, _ := entriesOf(valueOf(n, "tunables"))
 	for _, e := range entries {

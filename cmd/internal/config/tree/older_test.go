@@ -42,8 +42,8 @@ const olderNet = `net:
           CPT: "[0]"
 `
 
-// TestOlderNet: an export of an older lnetctl is read, whole or in pieces, with its tunables of o2iblnd. Keys
-// without a meaning are told, each with its first line.
+// TestOlderNet: an export of an older lnetctl is read, whole or in pieces, with its tunables of o2iblnd. A
+// warning names each unknown key, with the first line in which it stands.
 func TestOlderNet(t *testing.T) {
 	for _, size := range []int{1 << 20, 1} {
 		f := new(File)

@@ -54,7 +54,7 @@ func (f *File) net(s *Section, n ast.Node) []*Error {
 	return nil
 }
 
-// netName returns the usual name of a network: tcp0 is tcp. A text that names none stays as it is.
+// netName returns the usual name of a network: tcp for tcp0. A text that is not the name of a network stays as it is.
 func netName(text string) string {
 	if net, err := nid.ParseNet(text); err == nil {
 		return net.String()

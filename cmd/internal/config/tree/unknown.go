@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// maxUnknown bounds the unknown keys of a file that are named.
+// maxUnknown is the largest number of different unknown keys of a file that warnings name.
 const maxUnknown = 20
 
 // unknownKey is a key of a file that has no meaning, and that stands in one or more lines.

@@ -30,10 +30,10 @@ type InitRequest struct {
 	IntervalMS int64  `json:"interval_ms"` // time between gossip cycles, in milliseconds
 	RTTMS      int64  `json:"rtt_ms"`      // estimated round-trip time of the network, in milliseconds
 	Fudge      int    `json:"fudge"`       // cycles of tolerance, see gossip.Config.Fudge; -1: by the number of participants
-	DeadFactor int    `json:"dead_factor"` // how fast the age limit rises with the number of participants, see gossip.Config.DeadFactor; 0 is a value, not its default
+	DeadFactor int    `json:"dead_factor"` // how fast the age limit rises with the number of participants, see gossip.Config.DeadFactor; 0 means 0, not the default
 	DeadSlack  int    `json:"dead_slack"`  // cycles added to the age limit, see gossip.Config.DeadSlack
 	Obsolete   int    `json:"obsolete"`    // units of the Lamport clock after which a message is obsolete; 0: by the number of participants
-	Quorum     int    `json:"quorum"`      // there is a quorum while more than this percentage of the participants is alive; 0 is a value, not its default
+	Quorum     int    `json:"quorum"`      // there is a quorum while more than this percentage of the participants is alive; 0 means 0, not the default
 	ColdStart  bool   `json:"cold_start"`  // the node sends messages from its first cycle on, instead of being silent at first
 	Strict     bool   `json:"strict"`      // gossip does exactly what the design says
 	Seed       uint64 `json:"seed"`        // seed of the random choices; 0: chosen by the node

@@ -48,7 +48,7 @@ type zoner struct {
 	handlers *handlers.Set // event handlers, which get the events
 	alone    func()        // stops the timer that lookAround has started; nil before the first join
 
-	changing chan struct{} // has one element while the node joins or leaves, which guards the field alone
+	changing chan struct{} // a lock: full while the node joins or leaves; guards z.alone. A channel, so that leave can stop waiting for it
 
 	mu     sync.Mutex
 	events []Event // the latest events; guarded by mu, like the fields below

@@ -24,8 +24,8 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// TestEarlyErrors: RPCs that fail before the first sample, so that all units have ended by then, are counted. The reason why the
-// pair has no rate names them, and no black hole.
+// TestEarlyErrors: RPCs that fail before the first sample, so that all units have ended by then, are counted. The
+// reason why the pair has no rate is then these errors, and not that messages of this size do not arrive.
 func TestEarlyErrors(t *testing.T) {
 	spec.Covers(t, "ST-47")
 	synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,7 @@ type fake struct {
 	errors  map[nid.ProcessID]uint32             // number of RPCs that fail at a client in each interval
 	early   map[nid.ProcessID]uint32             // number of RPCs that fail at a client before Run returns
 	late    map[nid.ProcessID]uint32             // number of RPCs that fail at a client after Stop was called
-	// stumble reports whether all units of a pair fail, which have run for a time. Nil: they do not.
+	// stumble reports whether the units of a pair, which have run for the time since, all fail now. Nil: they do not.
 	stumble func(from, to nid.ProcessID, since time.Duration) bool
 	fail    map[string]error // errors that commands return, by the names of the commands
 	stop    time.Duration    // how long Stop waits for a client

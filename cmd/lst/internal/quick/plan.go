@@ -18,8 +18,8 @@ type pair struct{ from, to int }
 func own(id nid.ProcessID) nid.NID { return id.NID }
 
 // plan makes rounds of all pairs. The pairs of a round share no node. A node that is client and
-// server makes no pair with itself. The function node returns the NID by which the node of a process is known; processes with the same
-// one are NIDs of one node.
+// server makes no pair with itself. The function node returns the same NID for all
+// processes that are on one node.
 func plan(from, to []nid.ProcessID, node func(nid.ProcessID) nid.NID) (rounds [][]pair, err error) {
 	for _, side := range []struct {
 		name  string

@@ -8,7 +8,7 @@ import (
 )
 
 // TestPlan: whatever the sides have in common, each pair of two nodes is in one round, no two
-// pairs of a round share a node, be it by two of its NIDs, and there are at most twice as many rounds as the longer side has nodes, or
+// pairs of a round share a node, not even under two of its NIDs, and there are at most twice as many rounds as the longer side has nodes, or
 // four times as many if each node has two NIDs.
 func TestPlan(t *testing.T) {
 	for seed := range uint64(100) {
