@@ -334,6 +334,7 @@ func (e *evictions) settle(s *Server, b *batch) {
 	b.entries = slices.DeleteFunc(b.entries, func(x eviction) bool {
 		stays := s.finish(&x)
 		if stays {
+			s.withdrawn(s.members.self, x.entry())
 			kept = append(kept, x)
 		}
 		return stays

@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
+)
+
+// withdraws returns a master that has withdrawn its eviction of the test's client, because a server names a later master.
+// All servers but the dead one have answered the withdrawal.
+func withdraws(t *testing.T) *harness {
+	t.Helper()
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.done(wire.Reply{Evicted: 1, Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherB}}}, gone)
+	h.want("save rehomed notice:other-master(10.0.0.3@tcp) broadcast1")
+	h.wantWithdrawn(3)
+	h.done(wire.Reply{}, gone)
+	return h
+}
+
+// TestWithdrawalRemembered: CH-A8, CH-33: a master that has withdrawn its eviction of a client, which then leaves this
+// server alone, knows that eviction for withdrawn when another server tells its tombstone: the client can connect again.
+func TestWithdrawalRemembered(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A8")
+	h := withdraws(t)
+	h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 5, Sequence: 10})
+	h.wantState("none")
+	h.advance(h.s.cfg.Tick)
+	h.mute = true
+	h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true, Lifetime: 1})
+	h.tellTombstones(gone, h.last(wire.Tombstones).Sequence, tombstoneOf(1, time.Second))
+	h.want("")
+	h.advance(h.s.cfg.lastWord())
+	if got := word5(h, wire.Connect, 2); got != "save connected accept" {
+		t.Errorf("the client connects again: %q", got)
+	}
+}
