@@ -39,3 +39,18 @@ func TestWithdrawalRemembered(t *testing.T) {
 		t.Errorf("the client connects again: %q", got)
 	}
 }
+
+// TestWithdrawalOfNoChoice: CH-20, CH-33: a server has been told the tombstone of an orphan, which names no choice of a master. The
+// late withdrawal of an earlier eviction of the same incarnation does not concern it.
+func TestWithdrawalOfNoChoice(t *testing.T) {
+	spec.Covers(t, "CH-20", "CH-33")
+	for epoch, want := range map[uint32]string{0: "answer", 1: "unbury answer", 2: "answer"} {
+		h, ask := cutOffFor(t, time.Minute)
+		h.tellTombstones(otherB, ask.Sequence, tombstoneOf(epoch, 10*time.Second))
+		h.want("bury")
+		h.batchFrom(otherA, true)
+		if got := h.words(); got != want {
+			t.Errorf("a tombstone of epoch %d: %q, want %q", epoch, got, want)
+		}
+	}
+}

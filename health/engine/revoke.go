@@ -79,7 +79,7 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 	case e.Incarnation > s.believed(e.Client):
 		s.stats.Ahead++
 		return
-	case ok && g.incarnation > e.Incarnation, ok && g.incarnation == e.Incarnation && (g.from != from && g.from != unnamed && !g.void || e.Before(g.epoch)):
+	case ok && g.incarnation > e.Incarnation, ok && g.incarnation == e.Incarnation && !g.withdrawnBy(from, &e):
 		return
 	case ok && g.incarnation == e.Incarnation && !g.void:
 		s.revoke(e.Client, g)
@@ -91,6 +91,16 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 	}
 	g.void, g.from, g.epoch = true, from, e.Epoch
 	s.tombstones.incarnations[e.Client] = g
+}
+
+// withdrawnBy reports whether a withdrawal of a server is that of a tombstone of the same incarnation. A tombstone that another
+// server has told may be of the withdrawn eviction, but not if it names no choice of a master: then it is of an orphan, and the
+// withdrawal may be much older.
+func (g *tombstone) withdrawnBy(from int32, e *wire.Entry) bool {
+	if e.Before(g.epoch) {
+		return false
+	}
+	return g.void || g.from == from || g.from == unnamed && (g.epoch != 0 || e.Epoch == 0)
 }
 
 // takenBack reports whether an eviction is a late copy of an eviction that was withdrawn.
