@@ -64,7 +64,7 @@ type batch struct {
 	inFlight bool
 	sent     bool
 	ready    bool // the batch waits to be broadcast, see run
-	settled  bool // all live servers have answered, and are enough (see judge); dead servers get the batch if they come back within T_q
+	settled  bool // all live servers have answered, and are enough (see judge); dead servers get the batch if they come back in time, see owedUntil
 }
 
 // suspect records that a client has been silent for T_evict, and asks the transport about the
@@ -277,9 +277,7 @@ func (b *batch) except(r wire.Reply) {
 // judge settles a batch once all live servers have answered it (CH-28), if they are more than half
 // of all servers or the batch withdraws evictions. If the live servers are fewer, the other servers may
 // be a majority that is cut off from this server and has the client's new master (CH-33). judge
-// keeps a settled batch for dead servers that come back within T_q; a server that was cut off for
-// longer has evicted all its clients by itself (CH-A9). Without a quorum judge keeps a
-// withdrawal for all dead servers, because this server may be the one that is cut off.
+// keeps a settled batch for dead servers that may come back, see owedUntil.
 func (e *evictions) judge(s *Server, b *batch) {
 	listed := len(b.missing)
 	b.missing = slices.DeleteFunc(b.missing, func(i int32) bool { return !s.members.list[i].listed })
@@ -290,15 +288,14 @@ func (e *evictions) judge(s *Server, b *batch) {
 		e.settle(s, b)
 	}
 	b.missing = slices.DeleteFunc(b.missing, func(i int32) bool {
-		m := &s.members.list[i]
-		return b.settled && (s.quorum.have || !b.withdraw) && !m.alive && max(m.deadSince, b.began)+max(s.cfg.Quorum, 0) <= s.now
+		return b.settled && !s.members.alive(i) && b.owedUntil(s, i) <= s.now
 	})
 	if len(b.missing) == 0 {
-		e.batches = slices.DeleteFunc(e.batches, func(other *batch) bool { return other == b })
+		e.remove(b)
 	}
 }
 
-// retry repeats batches that live servers have not answered, and drops settled ones after T_q.
+// retry repeats batches that live servers have not answered, and drops settled ones that are no longer owed.
 func (e *evictions) retry(s *Server) {
 	for _, b := range slices.Clone(e.batches) {
 		switch {
@@ -310,6 +307,7 @@ func (e *evictions) retry(s *Server) {
 			e.judge(s, b)
 		}
 	}
+	e.limit(s)
 }
 
 // returned handles that server i has come back: each batch that it has not answered becomes ready to

@@ -40,6 +40,55 @@ func TestWithdrawalRemembered(t *testing.T) {
 	}
 }
 
+// TestWithdrawalForTheDead: CH-A9, CH-33: a server that counts as dead may run: it stands still, or hears the others and is not
+// heard. It gets a withdrawal whenever it comes back, as long as tombstones last. Until then the
+// withdrawal does not count as under way once the server has been dead for T_q.
+func TestWithdrawalForTheDead(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A9")
+	for _, back := range []struct {
+		after time.Duration
+		gets  bool
+	}{{time.Second, true}, {time.Minute, true}, {9 * time.Minute, true}, {11 * time.Minute, false}} {
+		h := withdraws(t)
+		h.mute = true
+		if n := h.s.Status().Batches; n != 1 {
+			t.Errorf("%d broadcasts are under way at first", n)
+		}
+		h.advance(back.after)
+		if n := h.s.Status().Batches; n != 0 && back.after >= time.Minute {
+			t.Errorf("%d broadcasts are under way after %v", n, back.after)
+		}
+		h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true, Lifetime: 1})
+		for k := range h.effects {
+			if word(h, &h.effects[k]) == "broadcast1" {
+				back.gets = !back.gets
+				h.wantWithdrawn(k)
+			}
+		}
+		if back.gets {
+			t.Errorf("back after %v: %q", back.after, h.words())
+		}
+	}
+}
+
+// TestOwedWithdrawalsBounded: of the withdrawals that a dead server is owed, a master keeps the latest, of as many evictions as
+// it may have clients.
+func TestOwedWithdrawalsBounded(t *testing.T) {
+	h := withdraws(t)
+	h.s.cfg.MaxClients = 1
+	h.advance(h.s.cfg.Quorum + h.s.cfg.Tick)
+	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 3, Server: me, Sequence: 10})
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.done(wire.Reply{Evicted: 1, Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 4, Incarnation: 5, Master: otherB}}}, gone)
+	h.done(wire.Reply{}, gone)
+	h.advance(h.s.cfg.Quorum + 2*h.s.cfg.Tick)
+	h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true, Lifetime: 1})
+	h.want("broadcast1")
+	if b, err := wire.ParseBatch(h.effects[0].Token.([]byte)); err != nil || !b.Withdraw || b.Entries.At(0).Epoch != 3 {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
 // TestWithdrawalOfNoChoice: CH-20, CH-33: a server has been told the tombstone of an orphan, which names no choice of a master. The
 // late withdrawal of an earlier eviction of the same incarnation does not concern it.
 func TestWithdrawalOfNoChoice(t *testing.T) {

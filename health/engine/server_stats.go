@@ -76,7 +76,7 @@ type ServerStatus struct {
 	Evicting   int       `json:"evicting"`              // number of clients that this server is evicting
 	Waiting    int       `json:"waiting"`               // number of connects that wait for an eviction
 	Tombstones int       `json:"tombstones"`            // number of evictions that are remembered
-	Batches    int       `json:"batches"`               // broadcasts of evictions that some server has not answered
+	Batches    int       `json:"batches"`               // broadcasts of evictions that some server has not answered; a withdrawal is not counted any more once the only such servers have been dead for T_q
 	ClaimKeys  int       `json:"claim_keys"`            // number of keys that verify claims
 	Keys       int       `json:"connect_keys"`          // number of keys that verify connects
 	Verified   [2]uint64 `json:"connect_keys_verified"` // connects that each of these keys has verified since it was set
@@ -157,7 +157,7 @@ func (s *Server) info(c *conn) ClientInfo {
 func (s *Server) Status() ServerStatus {
 	st := ServerStatus{
 		Self: s.cfg.Self, Quorum: s.quorum.have, Draining: s.drain.on, Clients: s.table.count, Waiting: len(s.waiting.clients),
-		Tombstones: len(s.tombstones.incarnations), Batches: len(s.evictions.batches), ClaimKeys: len(s.claims),
+		Tombstones: len(s.tombstones.incarnations), Batches: s.evictions.underWay(s), ClaimKeys: len(s.claims),
 		Keys: s.cfg.Keys.Len(),
 	}
 	if s.ring.On() {

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Some servers are dead when a batch is broadcast. The master keeps the batch for them, and broadcasts it again when
+// they come back.
+
+// owedUntil returns until when a batch that all live servers have answered is kept for a dead server. A server that
+// was cut off for T_q has evicted all its clients by itself (CH-A9), so it needs no evictions. But a server that
+// counts as dead may stand still, or hear the others and not be heard: it keeps the quorum, and the tombstones of
+// evictions that are withdrawn meanwhile. So withdrawals are kept for as long as tombstones last.
+func (b *batch) owedUntil(s *Server, i int32) time.Duration {
+	if b.withdraw {
+		return b.began + s.cfg.tombstone()
+	}
+	return b.awayFor(s, i)
+}
+
+// awayFor returns when a dead server has missed the batch for T_q.
+func (b *batch) awayFor(s *Server, i int32) time.Duration {
+	return max(s.members.list[i].deadSince, b.began) + max(s.cfg.Quorum, 0)
+}
+
+// onlyOwed reports whether a batch is a withdrawal that is kept for servers alone that have been dead for T_q.
+func (b *batch) onlyOwed(s *Server) bool {
+	return b.withdraw && b.settled && !slices.ContainsFunc(b.missing, func(i int32) bool { return s.members.alive(i) || s.now < b.awayFor(s, i) })
+}
+
+// underWay counts the batches that some server has not answered, without withdrawals that are only owed.
+func (e *evictions) underWay(s *Server) (count int) {
+	for _, b := range e.batches {
+		if !b.onlyOwed(s) {
+			count++
+		}
+	}
+	return count
+}
+
+// limit drops owed withdrawals of more than Config.MaxClients evictions, the oldest first.
+func (e *evictions) limit(s *Server) {
+	owed := slices.DeleteFunc(slices.Clone(e.batches), func(b *batch) bool { return !b.onlyOwed(s) })
+	slices.SortFunc(owed, func(a, b *batch) int { return cmp.Compare(b.began, a.began) })
+	room := s.cfg.MaxClients
+	for _, b := range owed {
+		if room -= len(b.entries); room < 0 {
+			e.remove(b)
+		}
+	}
+}
+
+// remove drops a batch.
+func (e *evictions) remove(b *batch) {
+	e.batches = slices.DeleteFunc(e.batches, func(other *batch) bool { return other == b })
+}
