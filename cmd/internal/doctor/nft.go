@@ -194,8 +194,10 @@ func (s *ruleset) decide(c *chain, x map[string]json.RawMessage, p packet, depth
 		switch kind {
 		case "accept":
 			return result{decision: accepts, by: by}, true
-		case "drop", "reject", "queue":
+		case "drop", "reject":
 			return result{decision: dropped, by: by}, true
+		case "queue":
+			return result{decision: depends, by: by + ", which lets a program decide"}, true
 		case "return":
 			return result{decision: returned}, true
 		case "vmap":

@@ -14,6 +14,7 @@ const (
 	yes match = iota
 	maybe
 	no
+	absent // the packet has no header of the protocol that the expression names: no, with any operator
 )
 
 func (t match) and(u match) match { return max(t, u) }
@@ -50,10 +51,12 @@ func (p packet) matches(x map[string]json.RawMessage) match {
 		return maybe
 	}
 	t := p.compare(m.Left, m.Right)
-	if m.Op == "!=" && t != maybe {
+	switch {
+	case t == absent:
+		return no
+	case m.Op == "!=" && t != maybe:
 		return no - t
-	}
-	if m.Op != "==" && m.Op != "!=" && m.Op != "in" {
+	case m.Op != "==" && m.Op != "!=" && m.Op != "in":
 		return maybe
 	}
 	return t
@@ -84,19 +87,19 @@ func (p packet) payload(protocol, field string, right json.RawMessage) match {
 	switch {
 	case protocol == "tcp" || protocol == "udp" || protocol == "th":
 		if protocol != "th" && protocol != p.protocol {
-			return no
+			return absent
 		}
 		if field == "dport" {
 			return contains(right, func(v json.RawMessage) match { return holds(v, p.port) })
 		}
 	case (protocol == "ip" || protocol == "ip6") && protocol == "ip" != p.to.Is4():
-		return no
+		return absent
 	case (protocol == "ip" || protocol == "ip6") && field == "daddr":
 		return contains(right, func(v json.RawMessage) match { return covers(v, p.to) })
 	case (protocol == "ip" || protocol == "ip6") && (field == "protocol" || field == "nexthdr"):
 		return contains(right, says(func(v string) bool { return v == p.protocol }))
 	case protocol == "icmp" || protocol == "icmpv6":
-		return no
+		return absent
 	}
 	return maybe
 }

@@ -22,6 +22,10 @@ func nftMatch(left, right string) string {
 	return fmt.Sprintf(`{"match": {"op": "==", "left": %s, "right": %s}}`, left, right)
 }
 
+func nftUnequal(protocol, field, right string) string {
+	return fmt.Sprintf(`{"match": {"op": "!=", "left": {"payload": {"protocol": %q, "field": %q}}, "right": %s}}`, protocol, field, right)
+}
+
 const (
 	drops   = `, "type": "filter", "hook": "input", "prio": 0, "policy": "drop"`
 	lets    = `, "type": "filter", "hook": "input", "prio": 0, "policy": "accept"`
@@ -69,6 +73,13 @@ func TestRuleset(t *testing.T) {
 		{"loopback alone", []string{nftChain("in", drops), nftRule("in", 2, nftMatch(`{"meta": {"key": "iif"}}`, `"lo"`), accept)}, dropped},
 		{"by interface", []string{nftChain("in", drops), nftRule("in", 2, nftMatch(`{"meta": {"key": "iifname"}}`, `"eth0"`), accept)}, accepts},
 		{"not equal", []string{nftChain("in", lets), nftRule("in", 2, `{"match": {"op": "!=", "left": `+dport+`, "right": 22}}`, drop)}, dropped},
+		{"not equal, of another protocol", []string{nftChain("in", lets), nftRule("in", 2, nftUnequal("udp", "dport", "22"), drop)}, accepts},
+		{"not equal, of ICMP", []string{nftChain("in", lets), nftRule("in", 2, nftUnequal("icmp", "type", `"echo-request"`), drop)}, accepts},
+		{"not equal, of IPv6", []string{nftChain("in", drops), nftRule("in", 2, nftUnequal("ip6", "saddr", `"fe80::1"`), accept)}, dropped},
+		{"not equal, another address", []string{nftChain("in", lets), nftRule("in", 2, nftUnequal("ip", "daddr", `"10.0.0.2"`), drop)}, dropped},
+		{"not equal, own address", []string{nftChain("in", lets), nftRule("in", 2, nftUnequal("ip", "daddr", `"10.0.0.1"`), drop)}, accepts},
+		{"vmap for another protocol", []string{nftChain("in", lets), nftRule("in", 2, `{"vmap": {"key": {"payload": {"protocol": "udp", "field": "dport"}}, "data": {"set": [[988, {"drop": null}]]}}}`)}, accepts},
+		{"queue", []string{nftChain("in", lets), nftRule("in", 2, `{"queue": {"num": 0, "flags": "bypass"}}`)}, depends},
 		{"limit", []string{nftChain("in", drops), nftRule("in", 2, `{"limit": {"rate": 1}}`, accept)}, depends},
 		{"counter", []string{nftChain("in", drops), nftRule("in", 2, nftMatch(dport, "988"), `{"counter": {"packets": 1}}`, accept)}, accepts},
 		{"jump", []string{nftChain("in", drops), nftChain("more", ""), nftRule("in", 2, jump), nftRule("more", 3, nftMatch(dport, "988"), accept)}, accepts},
