@@ -8,6 +8,7 @@ import (
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
@@ -41,6 +42,44 @@ func TestAnswersLeaveWhereAsked(t *testing.T) {
 		}
 		if m.Header.SrcNID != asked || m.Target != there || m.Header.DestNID != there.NID {
 			t.Errorf("%v: %v from %v to %v by %v", h.Type, m.Header.Type, m.Header.SrcNID, m.Header.DestNID, m.Target)
+		}
+		net.finalize(m, nil)
+	}
+}
+
+// TestAnswersAreNotPinned: this node sends from an NI that a program chose, and then the NI is removed. The
+// answers to a request that came through a router leave nevertheless, by the NI at which it came.
+func TestAnswersAreNotPinned(t *testing.T) {
+	spec.Covers(t, "PT-23")
+	table, net := newWire(t)
+	far, pinned := nid.MustParse("10.9.0.1@o2ib"), &network{id: nid.MustParse("10.1.0.1@tcp1")}
+	if err := table.Node().AddRoute(route.New(far.Net(), there.NID)); err != nil {
+		t.Fatal(err)
+	}
+	ni, err := table.Node().AddNI(pinned, lnd.Config{Net: pinned.id.Net()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	md := (&harness{Table: table, t: t}).bind(portals.MD{Threshold: 1})
+	to := nid.ProcessID{NID: nid.MustParse("10.1.0.2@tcp1"), PID: nid.LustrePID}
+	if err := table.Put(portals.PutRequest{MD: md, Target: to, Self: pinned.id}); err != nil {
+		t.Fatal(err)
+	}
+	pinned.finalize(pinned.next(), nil)
+	if err := table.Node().RemoveNI(t.Context(), ni); err != nil {
+		t.Fatal(err)
+	}
+	passive([]lnd.Segment{make([]byte, 8)}, portals.OpPut|portals.OpGet|portals.ManageRemote)(t, table, net)
+	for _, h := range []wire.Header{
+		getHeader(wire.GetCmd{ReturnMD: handle(99), SinkLength: 8}),
+		putHeader(8, wire.PutCmd{AckMD: handle(99)}),
+	} {
+		if err := net.arriveFrom(there, from(nid.ProcessID{NID: far, PID: nid.LustrePID}, h), nil); err != nil {
+			t.Fatal(err)
+		}
+		m := net.next()
+		if m == nil {
+			t.Fatalf("%v: no answer", h.Type)
 		}
 		net.finalize(m, nil)
 	}

@@ -92,7 +92,7 @@ var Rules = []Rule{
 	{Package: "lnet/internal/replay", Tests: "lnet lnet/discovery lnet/route lnet/router lnet/path lnet/nid lnet/machine lnet/wire lnd portals lnet/selftest lnet/selftest/console lnet/selftest/recording lnet/selftest/wire lnd/verbs/softroce/emulator"},
 	{Package: "lnet/router", May: "lnet/machine"},
 	{Package: "lnet", May: "lnet/route lnet/nid lnet/path lnet/recovery lnet/router lnet/wire lnet/machine lnd", Tests: "portals lnet/path"},
-	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/latency lnet/machine", Tests: "portals/node"},
+	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/latency lnet/machine", Tests: "portals/node lnet/route"},
 	{Package: "portals/keyring", May: "lnet/nid"},
 	// This package makes whole nodes: it uses all parts of a node, but nothing that needs a node.
 	{Package: "portals/portalstest", May: "portals lnet lnet/nid lnet/machine lnd lnd/lo"},
