@@ -11,8 +11,8 @@ import (
 
 // owedUntil returns until when a batch that all live servers have answered is kept for a dead server. A server that
 // was cut off for T_q has evicted all its clients by itself (CH-A9), so it needs no evictions. But a server that
-// counts as dead may stand still, or hear the others and not be heard: it keeps the quorum, and the tombstones of
-// evictions that are withdrawn meanwhile. So withdrawals are kept for as long as tombstones last.
+// counts as dead may only be stopped, or may hear the others without being heard. It then keeps the quorum, and the
+// tombstones of evictions that are withdrawn meanwhile. So withdrawals are kept for as long as tombstones last.
 func (b *batch) owedUntil(s *Server, i int32) time.Duration {
 	if b.withdraw {
 		return b.began + s.cfg.tombstone()
@@ -20,12 +20,12 @@ func (b *batch) owedUntil(s *Server, i int32) time.Duration {
 	return b.awayFor(s, i)
 }
 
-// awayFor returns when a dead server has missed the batch for T_q.
+// awayFor returns the time at which a dead server will have missed the batch for T_q.
 func (b *batch) awayFor(s *Server, i int32) time.Duration {
 	return max(s.members.list[i].deadSince, b.began) + max(s.cfg.Quorum, 0)
 }
 
-// onlyOwed reports whether a batch is a withdrawal that is kept for servers alone that have been dead for T_q.
+// onlyOwed reports whether a batch is a withdrawal that only servers have not answered that have been dead for T_q.
 func (b *batch) onlyOwed(s *Server) bool {
 	return b.withdraw && b.settled && !slices.ContainsFunc(b.missing, func(i int32) bool { return s.members.alive(i) || s.now < b.awayFor(s, i) })
 }
@@ -40,7 +40,8 @@ func (e *evictions) underWay(s *Server) (count int) {
 	return count
 }
 
-// limit drops owed withdrawals of more than Config.MaxClients evictions, the oldest first.
+// limit bounds the withdrawals that are only owed: it keeps the latest ones, of up to Config.MaxClients evictions in
+// all, and drops the others.
 func (e *evictions) limit(s *Server) {
 	owed := slices.DeleteFunc(slices.Clone(e.batches), func(b *batch) bool { return !b.onlyOwed(s) })
 	slices.SortFunc(owed, func(a, b *batch) int { return cmp.Compare(b.began, a.began) })

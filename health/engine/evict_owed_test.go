@@ -22,8 +22,9 @@ func withdraws(t *testing.T) *harness {
 	return h
 }
 
-// TestWithdrawalRemembered: CH-A8, CH-33: a master that has withdrawn its eviction of a client, which then leaves this
-// server alone, knows that eviction for withdrawn when another server tells its tombstone: the client can connect again.
+// TestWithdrawalRemembered: CH-A8, CH-33: a master has withdrawn its eviction of a client, and the client disconnects from
+// this master only. When another server reports the tombstone of that eviction, the master ignores it, because it
+// remembers the withdrawal. So the client can connect again.
 func TestWithdrawalRemembered(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	h := withdraws(t)
@@ -40,9 +41,9 @@ func TestWithdrawalRemembered(t *testing.T) {
 	}
 }
 
-// TestWithdrawalForTheDead: CH-A9, CH-33: a server that counts as dead may run: it stands still, or hears the others and is not
-// heard. It gets a withdrawal whenever it comes back, as long as tombstones last. Until then the
-// withdrawal does not count as under way once the server has been dead for T_q.
+// TestWithdrawalForTheDead: CH-A9, CH-33: a server that counts as dead may only be stopped, or may hear the others without
+// being heard. When it comes back it gets a withdrawal that it has missed, unless tombstones have expired by then. The
+// withdrawal no longer counts as a broadcast under way once the server has been dead for T_q.
 func TestWithdrawalForTheDead(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A9")
 	for _, back := range []struct {
@@ -71,8 +72,8 @@ func TestWithdrawalForTheDead(t *testing.T) {
 	}
 }
 
-// TestOwedWithdrawalsBounded: of the withdrawals that a dead server is owed, a master keeps the latest, of as many evictions as
-// it may have clients.
+// TestOwedWithdrawalsBounded: a master keeps the latest of the withdrawals that a dead server has missed, of up to
+// Config.MaxClients evictions in all.
 func TestOwedWithdrawalsBounded(t *testing.T) {
 	h := withdraws(t)
 	h.s.cfg.MaxClients = 1
@@ -89,8 +90,8 @@ func TestOwedWithdrawalsBounded(t *testing.T) {
 	}
 }
 
-// TestWithdrawalOfNoChoice: CH-20, CH-33: a server has been told the tombstone of an orphan, which names no choice of a master. The
-// late withdrawal of an earlier eviction of the same incarnation does not concern it.
+// TestWithdrawalOfNoChoice: CH-20, CH-33: a server has got the tombstone of an orphan from another one; it names no choice of
+// a master. The late withdrawal of an earlier eviction of the same incarnation does not remove that tombstone.
 func TestWithdrawalOfNoChoice(t *testing.T) {
 	spec.Covers(t, "CH-20", "CH-33")
 	for epoch, want := range map[uint32]string{0: "answer", 1: "unbury answer", 2: "answer"} {

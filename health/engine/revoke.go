@@ -93,9 +93,9 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 	s.tombstones.incarnations[e.Client] = g
 }
 
-// withdrawnBy reports whether a withdrawal of a server is that of a tombstone of the same incarnation. A tombstone that another
-// server has told may be of the withdrawn eviction, but not if it names no choice of a master: then it is of an orphan, and the
-// withdrawal may be much older.
+// withdrawnBy reports whether the withdrawal of an eviction by the server from removes a tombstone of the same incarnation. It
+// may also remove a tombstone that was learned from yet another server, unless that tombstone names no choice of a master and
+// the withdrawal does: then the tombstone is that of an orphan, and the withdrawal may be much older.
 func (g *tombstone) withdrawnBy(from int32, e *wire.Entry) bool {
 	if e.Before(g.epoch) {
 		return false

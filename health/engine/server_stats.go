@@ -76,7 +76,7 @@ type ServerStatus struct {
 	Evicting   int       `json:"evicting"`              // number of clients that this server is evicting
 	Waiting    int       `json:"waiting"`               // number of connects that wait for an eviction
 	Tombstones int       `json:"tombstones"`            // number of evictions that are remembered
-	Batches    int       `json:"batches"`               // broadcasts of evictions that some server has not answered; a withdrawal is not counted any more once the only such servers have been dead for T_q
+	Batches    int       `json:"batches"`               // broadcasts of evictions that some server has not answered; without withdrawals that only servers dead for T_q have not answered
 	ClaimKeys  int       `json:"claim_keys"`            // number of keys that verify claims
 	Keys       int       `json:"connect_keys"`          // number of keys that verify connects
 	Verified   [2]uint64 `json:"connect_keys_verified"` // connects that each of these keys has verified since it was set
