@@ -24,11 +24,18 @@ func (m *Machine) rest(r *request) bool {
 	return true
 }
 
-// mayRepeat reports whether another attempt is possible. The sequence of the first attempt
-// stays among those under way, so it must be within the windows by which members detect
-// duplicates.
+// mayRepeat reports whether another attempt is possible. It is not if the list of an out-of-band
+// group has changed: this node may be off the new list, ranks are others, and members with the new
+// list refuse a request with the digest of the old one. The sequence of the first attempt stays
+// among those under way, so it must be within the windows by which members detect duplicates.
 func (m *Machine) mayRepeat(r *request) bool {
-	return r.attempts < maxAttempts && r.group.index >= 0 && !m.hasEnded(r.group) && r.group.hasRoom()
+	g := r.group
+	return r.attempts < maxAttempts && g.index >= 0 && !m.hasEnded(g) && !g.isRelisted(r) && g.hasRoom()
+}
+
+// isRelisted reports whether an out-of-band group has another list than the one that a broadcast was begun with.
+func (g *group) isRelisted(r *request) bool {
+	return g.isOOB() && g.members.Digest() != r.header.Group.Digest
 }
 
 // again begins another attempt, or ends the broadcast if another attempt is not possible (mayRepeat).

@@ -274,3 +274,40 @@ func TestRunOnceInThree(t *testing.T) {
 	h.step(Input{Kind: InFetched})
 	h.want("post")
 }
+
+// TestAttemptNewList: SC-A20, SC-92: the list of an out-of-band group changes while a broadcast waits for another
+// attempt, which would go to other members, and perhaps not include this node. The broadcast ends instead.
+func TestAttemptNewList(t *testing.T) {
+	spec.Covers(t, "SC-92", "SC-A20")
+	for _, tt := range []struct {
+		name  string
+		list  []wire.Target
+		alive bool
+	}{
+		{"one more", testTargets(3, 2), true},
+		{"without this node", testTargets(3, 2)[1:], true},
+		{"without this node, all dead", testTargets(3, 2)[1:], false},
+	} {
+		h := newHarness(t, 2, 0, nil)
+		h.group = wire.GroupID{Index: 3}
+		o := Outgoing{Flags: wire.FlagSubset | wire.FlagOOB, Members: h.members}
+		h.begin(wire.OK, o)
+		h.disagree(1)
+		h.step(Input{Kind: InWithdrawn})
+		h.want("")
+		members, err := wire.NewMembership(tt.list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rank := range members.Len() {
+			h.step(Input{Kind: Health, From: members.NID(rank), Alive: tt.alive})
+		}
+		o.Group, o.Service, o.Members = h.group, testService, members
+		_, _ = h.m.Plan(&o, nil) // of a further broadcast
+		h.advance()
+		h.want("post")
+		if list := h.out.Missing; len(list) != 1 || list[0] != (wire.Missing{Rank: 1, Status: wire.ESTALE, Scope: wire.Node}) {
+			t.Errorf("%s: missing %v", tt.name, list)
+		}
+	}
+}
