@@ -17,7 +17,7 @@ type replica struct {
 	pending  uint64   // version of the table that was requested
 	target   wire.Ref // the neighbour to which the request was sent
 	asked    int64    // when the table was requested, in nanoseconds of active time
-	floor    uint64   // version of the newest death certificate that was dropped (MS-A22)
+	floor    uint64   // death certificates up to this version may be missing (MS-A22)
 	deaths   int
 	bytes    int
 	dirty    bool     // the table is in attributes.dirty
@@ -120,8 +120,8 @@ func (r *replica) sweepMost() {
 	}
 }
 
-// above returns the entries above a version. If death certificates above that version were
-// dropped, it returns all entries.
+// above returns the entries above a version. If death certificates above that version may be
+// missing, it returns all entries.
 func (r *replica) above(u uint64) wire.TableData {
 	if u < r.floor {
 		u = 0
@@ -150,12 +150,25 @@ func (r *replica) merge(d *wire.TableData, now int64) (keys []string, ok bool) {
 		}
 	}
 	r.u = d.To
+	if whole(d) {
+		r.floor = max(r.floor, gap(d))
+	}
 	r.sweepMost()
 	return keys, true
 }
 
 // whole reports whether data has all entries of a table.
 func whole(d *wire.TableData) bool { return d.From == 0 && d.Last }
+
+// gap returns the newest version of which a whole table has no entry, or 0. That entry was written again since, or
+// it was a death certificate that the sender of the table had dropped.
+func gap(d *wire.TableData) uint64 {
+	u := d.To
+	for i := len(d.Entries) - 1; i >= 0 && d.Entries[i].U == u; i-- {
+		u--
+	}
+	return u
+}
 
 // keepNamed removes the entries whose keys d does not have. It returns the keys of the removed
 // entries, the newest first, but not those of death certificates.
