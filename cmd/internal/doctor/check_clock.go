@@ -64,6 +64,10 @@ func (e *exam) skew() {
 	if !ok {
 		return
 	}
+	members = e.reported(members, func(m *Member) bool { return m.Timed }, "clock", "see 'scollctl skew'")
+	if len(members) == 0 {
+		return
+	}
 	var wrong []string
 	for _, m := range members {
 		if m.Offset.Abs() > stepBound+m.Bound {

@@ -90,10 +90,31 @@ func (e *exam) members() (list []Member, ok bool) {
 	return nil, false
 }
 
+// reported returns the members that have reported something, and adds a finding about the others. The argument what
+// names it, and next says how to ask for it again.
+func (e *exam) reported(members []Member, has func(*Member) bool, what, next string) (list []Member) {
+	var silent []string
+	for i := range members {
+		if has(&members[i]) {
+			list = append(list, members[i])
+		} else {
+			silent = append(silent, members[i].NID.String())
+		}
+	}
+	if len(silent) > 0 {
+		e.unknown(e.group(), next, "%s have not reported their %s", few(silent), what)
+	}
+	return list
+}
+
 // digests compares the configurations of the members of a group.
 func (e *exam) digests() {
 	members, ok := e.members()
 	if !ok {
+		return
+	}
+	members = e.reported(members, func(m *Member) bool { return m.Digest != "" }, "configuration", "see 'scollctl config'")
+	if len(members) == 0 {
 		return
 	}
 	most, of := "", map[string][]string{}

@@ -15,6 +15,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/drivers"
+	"ulnet/cmd/internal/modules/scoll"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/socklnd"
@@ -218,6 +219,39 @@ func lines(found []Finding, check string) string {
 		}
 	}
 	return b.String()
+}
+
+// TestSilentMembers: what a member has not reported is unknown. It is neither another configuration nor a clock that is
+// right, however many members there are that have not reported theirs.
+func TestSilentMembers(t *testing.T) {
+	spec.Covers(t, "OP-40", "OP-41")
+	w := healthy()
+	w.members = append(w.members, Member{NID: kern}, Member{NID: nid.MustParse("10.0.0.4@tcp")}, Member{NID: nid.MustParse("10.0.0.5@tcp")})
+	found := examine(t, w, Options{Group: "all"})
+	for check, same := range map[string]string{"tunables": "2 members have the same", "clock": "2 clocks within"} {
+		if !has(found, check, OK, same, "") || !has(found, check, Unknown, "10.0.0.3@o2ib, 10.0.0.4@tcp, 10.0.0.5@tcp", "scollctl") {
+			t.Error(lines(found, check))
+		}
+	}
+	if Worst(found) != OK {
+		t.Errorf("the gravest outcome is %v", Worst(found))
+	}
+	w.members = w.members[2:]
+	found = examine(t, w, Options{Group: "all"})
+	if has(found, "tunables", OK, "members", "") || has(found, "clock", OK, "clocks within", "") {
+		t.Error("of members that have reported nothing:", lines(found, "tunables"), lines(found, "clock"))
+	}
+}
+
+// TestTake: the clock of a member is known after an answer with an offset and its error.
+func TestTake(t *testing.T) {
+	var m Member
+	if m.take(&scoll.Answer{Digest: "a", Error: "refused"}); m != (Member{Digest: "a"}) {
+		t.Errorf("an answer without clock: %+v", m)
+	}
+	if m.take(&scoll.Answer{OffsetNS: new(int64(0)), BoundNS: new(int64(7))}); m != (Member{Digest: "a", Timed: true, Bound: 7}) {
+		t.Errorf("an answer with a clock: %+v", m)
+	}
 }
 
 // TestSuspended: if the host was suspended, the check of clocks does not report the length of the suspension as a

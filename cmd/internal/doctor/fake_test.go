@@ -78,7 +78,7 @@ func healthy() *world {
 	}
 	w.peers = []lnet.PeerSnapshot{{NID: peer, Credits: 8, MinCredits: 3}, {NID: kern, Credits: 8, MinCredits: 3}}
 	w.conns["o2ib"] = []drivers.Peer{{ID: nid.ProcessID{NID: kern}, Conns: []drivers.Conn{{QueueDepth: 8}}}}
-	w.members = []Member{{NID: own, Digest: "a"}, {NID: peer, Digest: "a", Offset: time.Millisecond}}
+	w.members = []Member{{NID: own, Digest: "a", Timed: true}, {NID: peer, Digest: "a", Timed: true, Offset: time.Millisecond}}
 	return w
 }
 

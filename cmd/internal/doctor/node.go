@@ -30,6 +30,7 @@ type Node interface {
 type Member struct {
 	NID    nid.NID       // NID of the member
 	Digest string        // digest of the member's configuration; "": the member has not reported it
+	Timed  bool          // the member has reported its clock; otherwise Offset and Bound mean nothing
 	Offset time.Duration // the member's clock minus this node's clock
 	Bound  time.Duration // bound of the error of Offset
 }
@@ -137,7 +138,7 @@ func (d daemon) Members(ctx context.Context, group string) (list []Member, err e
 func (m *Member) take(a *scoll.Answer) {
 	m.Digest = cmp.Or(m.Digest, a.Digest)
 	if a.OffsetNS != nil && a.BoundNS != nil {
-		m.Offset, m.Bound = time.Duration(*a.OffsetNS), time.Duration(*a.BoundNS)
+		m.Timed, m.Offset, m.Bound = true, time.Duration(*a.OffsetNS), time.Duration(*a.BoundNS)
 	}
 }
 
