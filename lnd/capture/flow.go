@@ -197,8 +197,7 @@ func (d *Dissector) forget(f *flow, cause error) {
 
 // take passes the next bytes of a side to the decoder. lost is the number of bytes that are missing
 // before them; if end is set, the side sends nothing after them.
-func (f *flow) take(side Side, lost int, b []byte, end bool) {
-	at := f.d.at
+func (f *flow) take(side Side, at Stamp, lost int, b []byte, end bool) {
 	if lost > 0 {
 		f.decoder.Gap(side, at, uint64(lost))
 	}

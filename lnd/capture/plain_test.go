@@ -25,7 +25,9 @@ func bulkStream(n int) []byte {
 // segment is a TCP segment from 10.0.0.1 port 1023 to 10.0.0.2 port 988, or back.
 type segment struct {
 	back   bool
+	id     uint16 // identification of IPv4
 	seq    uint32
+	ack    uint32
 	flags  byte
 	window uint16
 	data   []byte
@@ -38,6 +40,7 @@ func (s segment) frame() []byte {
 	ip := b[14:]
 	ip[0], ip[8], ip[9] = 0x45, 64, 6
 	binary.BigEndian.PutUint16(ip[2:], uint16(40+len(s.data)))
+	binary.BigEndian.PutUint16(ip[4:], s.id)
 	ends, ports := []byte{10, 0, 0, 1, 10, 0, 0, 2}, []uint16{1023, 988}
 	if s.back {
 		ends, ports = []byte{10, 0, 0, 2, 10, 0, 0, 1}, []uint16{988, 1023}
@@ -46,7 +49,8 @@ func (s segment) frame() []byte {
 	b = binary.BigEndian.AppendUint16(b, ports[0])
 	b = binary.BigEndian.AppendUint16(b, ports[1])
 	b = binary.BigEndian.AppendUint32(b, s.seq)
-	b = append(b, 0, 0, 0, 0, 5<<4, s.flags)
+	b = binary.BigEndian.AppendUint32(b, s.ack)
+	b = append(b, 5<<4, s.flags)
 	b = binary.BigEndian.AppendUint16(b, s.window)
 	return append(append(b, 0, 0, 0, 0), s.data...)
 }

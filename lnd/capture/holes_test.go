@@ -1,0 +1,133 @@
+package capture_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnd/capture/analyze"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// timed is a segment that was captured at an instant.
+type timed struct {
+	at time.Duration
+	segment
+}
+
+// spoken is the capture of a connection to which a test adds what its sides say.
+type spoken struct {
+	list []timed
+	next [2]uint32 // by side: sequence number of its next byte
+}
+
+// say adds a segment, which acknowledges all that the other side has said.
+func (s *spoken) say(at time.Duration, from capture.Side, flags byte, data []byte) {
+	s.list = append(s.list, timed{at, segment{
+		back: from == capture.Acceptor, seq: s.next[from], ack: s.next[from.Other()], flags: flags, window: 9, data: data,
+	}})
+	s.next[from] += uint32(len(data))
+	if flags&synFlag != 0 {
+		s.next[from]++
+	}
+}
+
+// greetings returns a connection with its HELLOs.
+func greetings() *spoken {
+	s, hello := &spoken{}, bulkRuns(0)
+	s.say(0, capture.Initiator, synFlag, nil)
+	s.say(0, capture.Acceptor, synFlag|ackFlag, nil)
+	s.say(0, capture.Initiator, ackFlag, hello[0].bytes)
+	s.say(0, capture.Acceptor, ackFlag, hello[1].bytes)
+	return s
+}
+
+// getPeriod is the time between two GETs of a conversation.
+const getPeriod = 100 * time.Millisecond
+
+// conversation returns a connection on which the initiator sends n GETs, one in each getPeriod. The acceptor
+// answers each of them after a millisecond. The GET number i is the segment gets + 2*i, and its REPLY the next one.
+func conversation(n int) *spoken {
+	s := greetings()
+	for i := range n {
+		at := time.Duration(i+1) * getPeriod
+		s.say(at, capture.Initiator, ackFlag, framed(func(h *wire.Header) { h.SetGet(wire.GetCmd{ReturnMD: wire.MDHandle{Object: uint64(i)}}) }))
+		s.say(at+time.Millisecond, capture.Acceptor, ackFlag, framed(func(h *wire.Header) {
+			h.SetReply(wire.ReplyCmd{DstMD: wire.MDHandle{Object: uint64(i)}})
+			h.SrcNID, h.DestNID = h.DestNID, h.SrcNID
+		}))
+	}
+	return s
+}
+
+const gets = 4
+
+// framed returns a message from 10.0.0.1@tcp to 10.0.0.2@tcp. The function set fills in its header.
+func framed(set func(*wire.Header)) []byte {
+	k := ksock.MsgHeader{Type: ksock.LNet}
+	h := wire.Header{SrcNID: nid.MustParse("10.0.0.1@tcp"), DestNID: nid.MustParse("10.0.0.2@tcp")}
+	set(&h)
+	b, _ := k.AppendBinary(nil)
+	b, _ = h.AppendBinary(b)
+	return b
+}
+
+// without returns the segments without the one at i.
+func (s *spoken) without(i int) []timed { return slices.Delete(slices.Clone(s.list), i, i+1) }
+
+// replay gives a capture to a dissector, which hands its records to emit.
+func replay(list []timed, emit func(*capture.Record)) *capture.Dissector {
+	d := capture.NewDissector(capture.Options{}, emit)
+	for _, s := range list {
+		d.Packet(time.Unix(1000, 0).Add(s.at), capture.LinkEthernet, s.frame())
+	}
+	d.Close()
+	return d
+}
+
+// TestTimesBehindGap: a message behind bytes that the capture lacks has the time and the number of its own packet,
+// also if no acknowledgement shows that its receiver had the bytes.
+func TestTimesBehindGap(t *testing.T) {
+	for name, acknowledged := range map[string]bool{"acknowledged": true, "one direction": false} {
+		for side := range 2 {
+			list := conversation(50).without(gets + 2*5 + side)
+			if !acknowledged {
+				list = slices.DeleteFunc(list, func(s timed) bool { return s.back != (side == 1) })
+			}
+			var want, got []time.Duration
+			for _, s := range list {
+				if s.at > 0 {
+					want = append(want, s.at)
+				}
+			}
+			replay(list, func(r *capture.Record) {
+				if at := r.Time.Sub(time.Unix(1000, 0)); r.Kind == capture.Message {
+					got = append(got, at)
+					if list[r.Frame-1].at != at {
+						t.Errorf("%s, side %d: message of %v has frame %d, which is of %v", name, side, at, r.Frame, list[r.Frame-1].at)
+					}
+				}
+			})
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, side %d (-want +got):\n%s", name, side, diff)
+			}
+		}
+	}
+}
+
+// TestLatencyBehindGap: one packet that the capture lacks costs the analysis no other operation than its own.
+func TestLatencyBehindGap(t *testing.T) {
+	for side, want := range []analyze.Unmatched{{Replies: 1}, {}} {
+		a := analyze.New(analyze.Config{})
+		replay(conversation(50).without(gets+2*5+side), a.Record)
+		r := a.Report(time.Time{})
+		if len(r.Kinds) != 1 || r.Unmatched != want || r.Kinds[0].Unanswered != uint64(side) || r.Kinds[0].Latency.Max > 10*time.Millisecond {
+			t.Errorf("side %d: %+v, unmatched %+v", side, r.Kinds, r.Unmatched)
+		}
+	}
+}
