@@ -20,6 +20,8 @@ type routing struct {
 	power    router.Switch
 	patience time.Duration // how long a net may be silent; not positive: it never counts as down
 	timer    machine.Timer // timer of review; nil: nothing is due
+
+	nets map[nid.Net]*router.Silence // watch of each net; empty while this node does not forward messages
 }
 
 // StartRouting begins to forward messages between the nets of this node (lnet_rtrpools_enable). The
@@ -44,7 +46,7 @@ func (n *Node) startRouting(atOnce bool) error {
 	before := f.power.Mode()
 	err := f.power.Enable(now, wait)
 	if err == nil && !before.Forwards() {
-		n.beginSilence(now)
+		n.endSilence() // the watch of all nets begins anew
 	}
 	f.on.Store(f.power.Mode().Forwards())
 	f.mu.Unlock()
@@ -75,9 +77,6 @@ func (n *Node) SetRouterSilence(d time.Duration) {
 	n.forward.mu.Lock()
 	n.forward.patience = d
 	changed := d <= 0 && n.endSilence()
-	if d <= 0 {
-		n.beginSilence(n.cfg.Clock.Now())
-	}
 	n.forward.mu.Unlock()
 	n.reviewRouting()
 	if changed {
@@ -101,16 +100,8 @@ func (f *forwarder) open() {
 	}
 }
 
-// beginSilence begins to watch the nets. The caller holds forwarder.mu.
-func (n *Node) beginSilence(now time.Duration) {
-	for _, ni := range *n.nis.Load() {
-		ni.silence.Begin(now)
-		ni.silent.Store(false)
-	}
-}
-
-// reviewRouting updates what changes with time: the mode, and which nets are alive. Peers are
-// told of changes.
+// reviewRouting updates what changes with time, and with the node's NIs: the mode, and which nets are
+// alive. Peers are told of changes.
 func (n *Node) reviewRouting() {
 	f := &n.forward
 	now := n.cfg.Clock.Now()
@@ -139,31 +130,42 @@ func (n *Node) reviewRouting() {
 }
 
 // reviewNets finds out which nets are silent, considering all NIs of a net together. The result
-// heard is true if messages came from every net; ask is the list of nets with nodes to ping. The caller
-// holds forwarder.mu.
+// heard is true if messages came from every net, and there is a net; ask is the list of nets with nodes to
+// ping. The caller holds forwarder.mu.
 func (n *Node) reviewNets(now time.Duration) (changed, heard bool, ask []nid.Net, wake time.Duration) {
-	nis := *n.nis.Load()
+	f, nis := &n.forward, *n.nis.Load()
+	nets := make(map[nid.Net]*router.Silence, len(nis))
 	wake, heard = machine.Never, true
-	seen := make(map[nid.Net]bool, len(nis))
 	for _, ni := range nis {
-		if ni.isLo() || seen[ni.cfg.Net] || n.forward.patience <= 0 {
+		net := ni.cfg.Net
+		if ni.isLo() || nets[net] != nil || f.patience <= 0 {
 			continue
 		}
-		seen[ni.cfg.Net] = true
-		last, ok := lastHeard(nis, ni.cfg.Net)
-		news, quiet, next := ni.silence.Step(now, n.forward.patience, last, ok)
+		s := cmp.Or(f.nets[net], new(router.Silence))
+		nets[net] = s
+		last, ok := lastHeard(nis, net)
+		news, quiet, next := s.Step(now, f.patience, last, ok)
 		if quiet {
-			ask = append(ask, ni.cfg.Net)
+			ask = append(ask, net)
 		}
 		changed, wake = changed || news, min(wake, next)
-		heard = heard && ni.silence.Heard(last, ok)
-		for _, other := range nis {
-			if other.cfg.Net == ni.cfg.Net {
-				other.silent.Store(ni.silence.Down())
-			}
+		first := f.power.Mode() == router.Starting && !s.Heard(last, ok)
+		heard = heard && !first
+		markSilent(nis, net, s.Down(), first)
+	}
+	f.nets = nets
+	return changed, heard && (len(nets) > 0 || f.patience <= 0), ask, wake
+}
+
+// markSilent notes on all NIs of a net whether the net is silent. first says that the node waits for the first
+// message from the net.
+func markSilent(nis []*NI, net nid.Net, silent, first bool) {
+	for _, ni := range nis {
+		if ni.cfg.Net == net {
+			ni.silent.Store(silent)
+			ni.awaited.Store(silent || first)
 		}
 	}
-	return changed, heard, ask, wake
 }
 
 // SetPinger installs the function that pings a node without waiting for the answer. A router calls it for
@@ -204,11 +206,13 @@ func (p *peerNI) lastHeard() time.Duration {
 	return last
 }
 
-// endSilence makes all NIs count as not silent: only routers have silent ones. The caller
-// holds forwarder.mu.
+// endSilence ends the watch of all nets, and makes all NIs count as not silent: only routers have silent
+// ones. The caller holds forwarder.mu.
 func (n *Node) endSilence() (changed bool) {
+	n.forward.nets = nil
 	for _, ni := range *n.nis.Load() {
 		changed = ni.silent.Swap(false) || changed
+		ni.awaited.Store(false)
 	}
 	return changed
 }
@@ -239,7 +243,7 @@ func (f *forwarder) setReview(n *Node, now, wake time.Duration) {
 // heardOn notes that another node was heard by ni, while this node forwards messages.
 func (ni *NI) heardOn(at time.Duration) {
 	ni.heard.advance(at)
-	if ni.silent.Load() {
+	if ni.awaited.Load() {
 		ni.node.reviewRouting()
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
-	"ulnet/lnet/router"
 )
 
 // NI is one network interface of the node (struct lnet_ni). To its driver it
@@ -25,11 +24,11 @@ type NI struct {
 	open     atomic.Bool     // the NI is registered, so upcalls need not wait
 	opened   chan struct{}
 	traffic  traffic
-	contacts contacts       // for lo: contacts of this node's own processes
-	heard    instant        // when another node was last heard by the NI; recorded only while this node forwards messages
-	silence  router.Silence // watch of the NI's net, if it is the first NI of the net; guarded by forwarder.mu
-	silent   atomic.Bool    // router.Silence has found that the net is down
-	recent   recentPeers    // cache of peers that were looked up lately and are still in the table
+	contacts contacts    // for lo: contacts of this node's own processes
+	heard    instant     // when another node was last heard by the NI; recorded only while this node forwards messages
+	silent   atomic.Bool // router.Silence has found that the NI's net is down
+	awaited  atomic.Bool // the next message from the net changes what this node tells as a router, see reviewNets
+	recent   recentPeers // cache of peers that were looked up lately and are still in the table
 	link     linkState
 	rail     path.Local    // state of the NI by which package path compares it with others
 	failures failureCounts // failures of messages that the NI sent or received

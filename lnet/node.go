@@ -343,6 +343,7 @@ func (n *Node) tellNIWatchers() {
 // niChanged is called after a change of the list of NIs.
 func (n *Node) niChanged() {
 	n.judge(n.gateways.all()...) // a gateway may have no net in common with this node any more, or have one again
+	n.reviewRouting()            // a router watches the nets of its NIs
 	n.tellNIWatchers()
 	if n.watches.some.Load() {
 		review(n.watches.all(), syscall.ESHUTDOWN)
