@@ -13,9 +13,10 @@ import (
 // members know whether they have run the request.
 
 // rest makes a root wait before another attempt, if members disagreed. It reports whether the
-// root waits.
+// root waits. A member that disagrees is missing with all below it; an ESTALE about one member
+// alone is an error of its service.
 func (m *Machine) rest(r *request) bool {
-	stale := slices.ContainsFunc(r.trailer, func(e wire.Missing) bool { return e.Status == wire.ESTALE })
+	stale := slices.ContainsFunc(r.trailer, func(e wire.Missing) bool { return e.Status == wire.ESTALE && e.Scope == wire.Subtree })
 	if !r.root || !stale || r.header.Flags&wire.FlagSubset == 0 || r.aborted || r.exposed && !r.withdrawn || !m.mayRepeat(r) {
 		return false
 	}

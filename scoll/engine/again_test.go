@@ -311,3 +311,29 @@ func TestAttemptNewList(t *testing.T) {
 		}
 	}
 }
+
+// TestServiceStale: SC-A20: services may use the status ESTALE for errors of their own. No attempt follows these: all members
+// have answered.
+func TestServiceStale(t *testing.T) {
+	spec.Covers(t, "SC-A20")
+	stale := wire.Missing{Rank: 1, Status: wire.ESTALE, Scope: wire.Node}
+	for _, tt := range []struct {
+		name  string
+		root  wire.Status
+		child []wire.Missing
+	}{
+		{"of the root", wire.ESTALE, nil},
+		{"of a child", wire.OK, []wire.Missing{stale}},
+	} {
+		h := newHarness(t, 2, 0, nil)
+		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
+		h.group = h.find(Created).Group
+		h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Group: h.group, Service: testService, Token: 2, Flags: wire.FlagSubset}})
+		h.step(Input{Kind: InIncoming, Status: tt.root})
+		h.childReplies(1, ours, tt.child...)
+		h.step(Input{Kind: InReply})
+		if h.want("post"); len(h.out.Missing) != 1 || h.out.Missing[0].Status != wire.ESTALE {
+			t.Errorf("%s: missing %v", tt.name, h.out.Missing)
+		}
+	}
+}
