@@ -213,6 +213,8 @@ var exemptions = []struct{ by, file, sentence string }{
 	{"uniform", "client-health.md", "As long as no more than half of the servers have such a tombstone the client lives on where it is connected"},
 	{"knownIn", "scenarios.md", "for as long as discovery takes to notice a death and a return"},
 	{"cutOff", "scenarios.md", "paths have led to it from most servers"},
+	{"linked", "scenarios.md", "only paths between servers of which each exchanges messages in both directions with at least half of those that it has any path to or from"},
+	{"linked", "gossip.md", "one of the two exchanges messages in both directions with fewer than half of the nodes to or from which it has any path"},
 	{"cutOff", "scenarios.md", "no link between servers was bad, and no server's clock wrong or slow"},
 	{"silent", "scenarios.md", "unless in the last T_orphan and two ticks something was done to that server, or the client was cut off from a server or could be evicted"},
 	{"silent", "scenarios.md", "and twice a ping interval before that if their link loses messages"},

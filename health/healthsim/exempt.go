@@ -251,19 +251,42 @@ func (n *network) knownIn() time.Duration {
 	return n.cfg.discovery*5/4 + n.cfg.discovery + returnMost
 }
 
-// minority reports whether no path leads to a server from most servers that run, itself included.
+// minority reports whether no more than half of all servers, itself included, run and have a path to a server. With gossip a
+// path does not count if gossip may hold its beginning for dead nevertheless, see linked.
 func (t *groundTruth) minority(server sim.NodeID) bool {
 	up := make([]bool, t.net.cfg.servers)
 	for s := range up {
 		up[s] = t.net.runs(sim.NodeID(s))
 	}
-	count := 0
+	count, gossips := 0, !t.net.oracle.on()
 	for s, heard := range t.hears(server, up) {
-		if up[s] && (heard || s == int(server)) {
+		id := sim.NodeID(s)
+		if up[s] && (id == server || heard && (!gossips || t.linked(server, up) && t.linked(id, up))) {
 			count++
 		}
 	}
 	return 2*count <= t.net.cfg.servers
+}
+
+// linked reports whether a server exchanges messages in both directions with at least half of the other servers that run and
+// to or from which it has any path. If it does not, gossip may hold it for dead, and it may hold the others for dead: their
+// clocks drift apart, and a connection of which one direction is cut ends after some time.
+func (t *groundTruth) linked(server sim.NodeID, up []bool) bool {
+	both, all := 0, 0
+	from := t.hears(server, up)
+	for s := range up {
+		id := sim.NodeID(s)
+		if id == server || !up[s] {
+			continue
+		}
+		if !t.Apart(id, server) && !t.Apart(server, id) {
+			both++
+		}
+		if from[s] || t.hears(id, up)[server] {
+			all++
+		}
+	}
+	return 2*both >= all
 }
 
 // cutOff reports whether a server may have lost its quorum: no path leads to it from most servers, or some

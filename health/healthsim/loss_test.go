@@ -1,6 +1,7 @@
 package healthsim
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -69,5 +70,47 @@ func TestLossesSeen(t *testing.T) {
 			n.clientTold(client, &health.ClientEvent{Kind: health.Dropped, Server: simlnd.NID(server), Incarnation: incarnation, Code: c})
 		})
 		t.Run(row.name, func(t *testing.T) { holds(t, n, row.holds, "no-false-loss") })
+	}
+}
+
+// TestLossesByGossip: with gossip, a server may lose its quorum although it hears most servers, if it exchanges messages in
+// both directions with fewer than half of them, or they do: then gossip may hold them for dead. One link that is cut is no
+// excuse, nor is another server that hears no other one, as long as the others are most servers. With the oracle there is no such excuse.
+func TestLossesByGossip(t *testing.T) {
+	const client, server = sim.NodeID(5), sim.NodeID(1)
+	others := sim.Nodes(0, 2, 3, 4)
+	for _, row := range []struct {
+		name         string
+		then         func(n *network)
+		holds        bool // with gossip
+		withoutHolds bool // with the oracle
+	}{
+		{"heard by no other server", func(n *network) { n.Cut(sim.Nodes(server), others) }, true, false},
+		{"hears none of the others", func(n *network) { n.Cut(others, sim.Nodes(server)) }, true, true},
+		{"one link is cut in one direction", func(n *network) { n.Cut(sim.Nodes(server), sim.Nodes(0)) }, false, false},
+		{"one of the others hears no other server", func(n *network) { n.Cut(sim.Nodes(1, 2, 3, 4), sim.Nodes(0)) }, false, false},
+		{"one of the others hears no other server, and two are dead", func(n *network) {
+			n.Cut(sim.Nodes(1, 2, 3, 4), sim.Nodes(0))
+			n.Kill(3)
+			n.Kill(4)
+		}, true, false},
+		{"heard by no other server, long ago", func(n *network) {
+			n.Cut(sim.Nodes(server), others)
+			n.Heal()
+			_ = n.Run(n.Now() + 2*n.knownIn())
+		}, false, false},
+	} {
+		for _, gossip := range []time.Duration{200 * time.Millisecond, 0} {
+			cfg := standard(5, 1)
+			cfg.gossip = gossip
+			n := ran(t, cfg, 50*time.Second)
+			row.then(n)
+			n.serverTold(server, &health.Event{Kind: health.ClientEvicted, Cause: health.LostQuorum, Client: clientID(client), Incarnation: n.client(client).Status().Incarnation})
+			want := row.holds
+			if gossip == 0 {
+				want = row.withoutHolds
+			}
+			t.Run(fmt.Sprintf("%s, gossip %v", row.name, gossip), func(t *testing.T) { holds(t, n, want, "no-false-loss") })
+		}
 	}
 }

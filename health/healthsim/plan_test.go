@@ -65,19 +65,23 @@ func TestMostPlans(t *testing.T) {
 func TestFoundPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	for _, p := range []struct {
-		draw func(uint64) string
-		seed uint64
-		why  string
+		level scenario.Level
+		draw  func(uint64) string
+		seed  uint64
+		why   string
 	}{
-		{healthsim.MostPlan, 950326, "a late copy of an eviction that others had refuted, and its master had not withdrawn, left a tombstone at one server"},
-		{healthsim.WildPlan, 903157, "a server whose question for tombstones was lost had to know them: the checker was wrong"},
-		{healthsim.MostPlan, 5749, "servers evicted an orphan just after another had come back and asked, and that had to know: this limit was not written down"},
-		{healthsim.WildPlan, 1870, "a master died while it evicted a client, and the server that it had not told had to know: this limit was not written down"},
-		{healthsim.WildPlan, 6115, "a master stood still while it evicted a client, and the server that it had not told had to know: this limit was not written down"},
-		{healthsim.WildPlan, 902132, "other programs of a client's node went on sending, and a server was to drop the client's earlier incarnation as fast as if they did not: the checker was wrong"},
-		{healthsim.WildPlan, 4810, "after a cut two answers in a row were lost, and the client was not to drop the server: the checker was wrong"},
+		{scenario.Machines, healthsim.MostPlan, 950326, "a late copy of an eviction that others had refuted, and its master had not withdrawn, left a tombstone at one server"},
+		{scenario.Machines, healthsim.WildPlan, 903157, "a server whose question for tombstones was lost had to know them: the checker was wrong"},
+		{scenario.Machines, healthsim.MostPlan, 5749, "servers evicted an orphan just after another had come back and asked, and that had to know: this limit was not written down"},
+		{scenario.Machines, healthsim.WildPlan, 1870, "a master died while it evicted a client, and the server that it had not told had to know: this limit was not written down"},
+		{scenario.Machines, healthsim.WildPlan, 6115, "a master stood still while it evicted a client, and the server that it had not told had to know: this limit was not written down"},
+		{scenario.Machines, healthsim.WildPlan, 902132, "other programs of a client's node went on sending, and a server was to drop the client's earlier incarnation as fast as if they did not: the checker was wrong"},
+		{scenario.Machines, healthsim.WildPlan, 4810, "after a cut two answers in a row were lost, and the client was not to drop the server: the checker was wrong"},
+		{scenario.Stacks, healthsim.WildPlan, 445, "a server that no other heard for longer than T_q missed the withdrawal of an eviction, and told its tombstone to the master that had withdrawn it"},
+		{scenario.Stacks, healthsim.MildPlan, 82, "a server that no other heard was not to lose its quorum: the checker was wrong"},
+		{scenario.Stacks, healthsim.WildPlan, 816, "one of four servers died and another one heard no server, and the others were not to lose their quorum: the checker was wrong"},
 	} {
-		if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, p.draw(p.seed), p.seed); err != nil {
+		if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, p.level, p.draw(p.seed), p.seed); err != nil {
 			t.Errorf("%s: %v", p.why, err)
 		}
 	}
