@@ -34,10 +34,10 @@ type delegation struct {
 	told         string        // the value that this node last wrote to the attribute supervisorsKey
 	due          time.Duration // when the next message to the supervisor is sent; Never without a supervisor
 	changes      time.Duration // time before which changes of the zone are not reported again
-	whole        bool          // the supervisor has asked for all members of the zone
-	joined, left []wire.Named  // changes that have not been reported to the supervisor yet
-	untold       bool          // some change has not been reported to the supervisor yet
-	contested    bool          // in its last answer the supervisor named another node as the active one
+	whole        wholeList
+	joined, left []wire.Named // changes that have not been reported to the supervisor yet
+	untold       bool         // some change has not been reported to the supervisor yet
+	contested    bool         // in its last answer the supervisor named another node as the active one
 }
 
 // maxActivation is above all numbers of activations: an attribute with this number or a higher one
@@ -82,7 +82,7 @@ func (d *delegation) memberLeft(m *Machine, p wire.Ref, v wire.Version) {
 // to a list, unless the supervisor gets the whole view in any case.
 func (d *delegation) tell(m *Machine, list *[]wire.Named, p wire.Ref, v wire.Version) {
 	d.untold = true
-	if d.own > 0 && !d.whole {
+	if d.own > 0 && !d.whole.wanted {
 		*list = append(*list, wire.Named{ID: m.cfg.Table.ID(p), Version: v})
 	}
 }
@@ -143,7 +143,7 @@ func (d *delegation) elect(m *Machine) {
 		return // stale stays set, so that elect runs again: a member that comes first, or is active, may yet join
 	case activation == 0 && rank == 0, d.succeeds(m, active):
 		d.activate()
-		d.whole, d.untold = true, true
+		d.whole, d.untold = wholeList{wanted: true}, true
 		d.publish(m)
 	}
 	d.stale = false

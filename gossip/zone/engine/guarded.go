@@ -72,7 +72,7 @@ func (g *guarded) change(m *Machine, d *wire.Dispatch) {
 	}
 	room := m.cfg.MaxMembers
 	if len(d.Joined) > 0 {
-		room = min(room, m.supervisor.most-m.supervisor.members(g))
+		room = g.room(m)
 	}
 	for _, n := range d.Joined {
 		if len(g.members) >= room {
@@ -86,6 +86,11 @@ func (g *guarded) change(m *Machine, d *wire.Dispatch) {
 			return g.members[r.ID].Inc < r.Version.Inc && r.ID != d.From
 		})
 	}
+}
+
+// room returns how many members of the zone this supervisor can know. If the zone has more, it knows some of them.
+func (g *guarded) room(m *Machine) int {
+	return min(m.cfg.MaxMembers, m.supervisor.most-m.supervisor.members(g))
 }
 
 // set sets the version of a member; the zero version removes the member.

@@ -19,10 +19,10 @@ func (d *delegation) register(m *Machine) {
 		Kind: wire.Register, Zone: m.cfg.Zone, Activation: d.own, Registration: d.registration,
 		Size: uint32(m.view.members), Hash: m.view.hash, Known: d.known, Joined: d.joined, Left: d.left,
 	}
-	if d.own > 0 && d.whole {
+	if d.own > 0 && d.whole.take(m) {
 		r.Flags, r.Joined, r.Left = wire.Whole, m.members(), nil
 	}
-	d.joined, d.left, d.whole, d.untold = nil, nil, false, false
+	d.joined, d.left, d.untold = nil, nil, false
 	d.due, d.changes = m.now+m.cfg.Heartbeat, m.now+m.cfg.Aggregation
 	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&wire.Whole == 0) // a registration with all members of the zone has no priority, because it would delay alarms
 }
@@ -77,8 +77,8 @@ func (d *delegation) registered(m *Machine, r *wire.Dispatch) {
 	d.announce(m)
 	d.outnumber(m, r.Activation)
 	d.taken(m, r)
-	if r.Flags&wire.Want != 0 && d.own > 0 {
-		d.whole, d.due = true, m.now
+	if d.own > 0 && d.whole.answered(r.Flags&wire.Want != 0) {
+		d.due = min(d.due, max(m.now, d.whole.sent+d.whole.wait))
 	}
 }
 

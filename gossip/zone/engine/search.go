@@ -191,7 +191,7 @@ func (d *delegation) take(m *Machine, id wire.ID) {
 	if id.IsValid() {
 		d.registration++
 		d.heard = max(m.now, d.pause)
-		d.whole, d.due = d.own > 0, d.heard
+		d.whole, d.due = wholeList{wanted: d.own > 0}, d.heard
 	}
 }
 

@@ -142,7 +142,7 @@ func (s *supervision) welcome(m *Machine, g *guarded, d *wire.Dispatch, taken bo
 	if d.Known != m.view.hash {
 		answer.Joined = m.members()
 	}
-	if g.delegates[0].ID == d.From && d.Activation > 0 && d.Hash != g.hash {
+	if g.delegates[0].ID == d.From && d.Activation > 0 && d.Hash != g.hash && int(d.Size) <= g.room(m) {
 		answer.Flags = wire.Want
 	}
 	if taken {

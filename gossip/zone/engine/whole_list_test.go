@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
+)
+
+// TestZoneAboveRoom: a supervisor that has no room for all members of a zone does not ask for the list of all members
+// again and again. The census has the size of the zone. Once there is room, the supervisor knows all members (MS-97, MS-110).
+func TestZoneAboveRoom(t *testing.T) {
+	spec.Covers(t, "MS-97", "MS-110")
+	s := newSystem(t, 1, 1, 7, 3)
+	for _, n := range s.supervisors {
+		n.m.cfg.MaxMembers = 4
+	}
+	s.run(8 * time.Second)
+	s.dispatches = 0
+	s.run(10 * time.Second)
+	if s.dispatches > 10*3*2*2 { // three delegates that register, and one answer for each registration, each heartbeat
+		t.Errorf("%d messages in 10 s", s.dispatches)
+	}
+	g := s.guardian(0)
+	if n, census := len(g.m.supervisor.zones["zone0"].members), g.m.Census(); n != 4 || len(census) != 1 || census[0].Size != 7 {
+		t.Errorf("the supervisor knows %d members, its census is %+v", n, census)
+	}
+	g.m.cfg.MaxMembers = 7
+	s.until(2*time.Second, s.right)
+	if n := len(g.m.supervisor.zones["zone0"].members); n != 7 {
+		t.Errorf("the supervisor knows %d members when there is room", n)
+	}
+}
+
+// TestWholeBacksOff: a delegate whose supervisor asks for the list of all members again after each one, as when the parts
+// of the list arrive in another order, sends the list with a growing interval. After another answer
+// it sends the list within a heartbeat (MS-97).
+func TestWholeBacksOff(t *testing.T) {
+	spec.Covers(t, "MS-97")
+	s := newSolo(t, 1, Config{Management: []wire.ID{testID(1)}})
+	flags, lists := wire.Want, 0
+	answer := func(d time.Duration) {
+		for end := s.now + d; s.now < end; {
+			s.now += 10 * time.Millisecond
+			s.step(Input{})
+			if len(s.out.Dispatches) == 0 {
+				continue
+			}
+			sent := s.out.Dispatches[0].Dispatch
+			if sent.Flags&wire.Whole != 0 {
+				lists++
+			}
+			s.step(Input{Kind: DispatchDelivered, Dispatch: &wire.Dispatch{
+				Kind: wire.Registered, Zone: "test", From: testID(1), Version: v(1, 1), Registration: sent.Registration, Flags: flags,
+			}})
+			if len(s.out.Dispatches) > 0 {
+				t.Fatalf("after %d lists the delegate sends %+v at once", lists, s.out.Dispatches[0].Dispatch)
+			}
+		}
+	}
+	answer(5 * time.Minute)
+	if lists < 6 || lists > 12 {
+		t.Errorf("%d lists in 5 min", lists)
+	}
+	flags = 0
+	answer(2 * time.Second)
+	flags, lists = wire.Want, 0
+	answer(2500 * time.Millisecond)
+	if lists == 0 {
+		t.Error("no list after an answer that did not ask for one")
+	}
+}
