@@ -1,6 +1,7 @@
 package lnet
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"syscall"
@@ -77,10 +78,8 @@ func (n *Node) Rail(id nid.NID) *path.Remote {
 // wait anywhere. The functions that run for every message read NIDs in place, in the header: to
 // copy a NID, and at once copy the copy, stalls the processor (store forwarding fails).
 func (n *Node) dispatch(m *Message) {
-	if ni := m.Answers; ni != nil && !m.answersRouted() {
-		n.address(m, ni)
-		m.Target = m.Asker
-		n.sendBy(ni, m)
+	if m.Answers != nil && !m.answersRouted() {
+		n.sendBack(m)
 		return
 	}
 	if lo, err := n.loopback(m); lo != nil || err != nil {
@@ -93,10 +92,17 @@ func (n *Node) dispatch(m *Message) {
 		n.sendBy(lo, m)
 		return
 	}
-	if n.sendStraight(m) {
+	if m.Answers == nil && n.sendStraight(m) {
 		return
 	}
 	n.sendChosen(m)
+}
+
+// sendBack sends an answer by the connection that brought the request.
+func (n *Node) sendBack(m *Message) {
+	n.address(m, m.Answers)
+	m.Target = m.Asker
+	n.sendBy(m.Answers, m)
 }
 
 // answersRouted reports whether the request came through a router.
@@ -178,6 +184,10 @@ func (n *Node) sendChosen(m *Message) {
 			break
 		}
 		c, err = path.Choose(v.Table, &q) // if the link has just gone down, another NI may be up
+	}
+	if m.Answers != nil && errors.Is(err, syscall.EINVAL) { // the NI is being removed, so the view has no path from it
+		n.sendBack(m)
+		return
 	}
 	if err != nil {
 		n.finish(m, fmt.Errorf("no path to %v: %w", m.dest, err))
