@@ -85,6 +85,27 @@ func TestDoubtHeard(t *testing.T) {
 	}
 }
 
+// TestDoubtPaused: RM-28: gossip was stopped on the node of a member, and is certain of its death. The manager did not run
+// for longer than Takeover. The news that the death is certain comes before the reports of that time, and does not count.
+func TestDoubtPaused(t *testing.T) {
+	spec.Covers(t, "RM-28")
+	w := parted(t, 4, 1)
+	g := w.hosts[0].g
+	w.net.Command(0, "doubted 3")
+	w.run(time.Second)
+	var out Output
+	resumed := w.net.Now() + g.cfg.Takeover + time.Second
+	for at := time.Duration(0); at < g.cfg.Takeover; at += g.cfg.Heartbeat { // no reports come
+		g.Step(resumed+at, Input{Kind: Ended, From: hostNID(3)}, &out)
+		if len(g.members) != 4 || len(g.Doubted()) != 1 {
+			t.Fatalf("%v after the pause: doubted %v, %d members", at, g.Doubted(), len(g.members))
+		}
+	}
+	if g.Step(resumed+g.cfg.Takeover, Input{Kind: Ended, From: hostNID(3)}, &out); len(g.members) != 3 {
+		t.Errorf("%d members", len(g.members))
+	}
+}
+
 // TestDoubtedMembers: RM-28: discovery is asked about members and managers only, and about another node when it may be
 // a member.
 func TestDoubtedMembers(t *testing.T) {

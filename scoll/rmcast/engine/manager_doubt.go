@@ -38,13 +38,14 @@ type Doubt struct {
 }
 
 // certain handles the news that a death is certain. The node of a member may run although discovery on it was
-// stopped. So while a member on the node reports, its death stays doubted.
+// stopped. So while a member on the node reports, its death stays doubted. Time in which this process was stopped does
+// not count as the member's silence; another Ended follows.
 func (g *Manager) certain(id nid.NID) {
 	if _, reported := g.dead[id]; !reported { // the node has been reported alive since, or has joined or answered
 		return
 	}
 	for m := range g.all() {
-		if m.NID == id && g.now-m.heardAt < g.cfg.Takeover {
+		if m.NID == id && (g.wasPaused() || g.silence(m) < g.cfg.Takeover) {
 			return
 		}
 	}

@@ -70,12 +70,16 @@ func (g *Manager) hears(without func(*managed) bool) (n int) {
 
 func noMember(*managed) bool { return false }
 
+// wasPaused reports whether this process was stopped for a while before this step. Then nothing is known: the
+// reports of that time may come after the input of this step.
+func (g *Manager) wasPaused() bool { return g.now-g.watchAt >= g.cfg.Takeover/2 }
+
 // watch checks for silent members once per Heartbeat.
 func (g *Manager) watch() {
 	if g.role != active || g.watchAt > g.now {
 		return
 	}
-	if g.now-g.watchAt >= g.cfg.Takeover/2 { // the process was stopped for a while, so nothing is known
+	if g.wasPaused() {
 		g.patientAt = g.now
 	}
 	g.watchAt = g.now + g.cfg.Heartbeat
