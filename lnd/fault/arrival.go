@@ -23,6 +23,10 @@ type arrival struct {
 	due    time.Duration
 	twin   *arrival     // a copy of this arrival, which uses the same memory; nil: none
 	rule   faultrule.ID // number of the delay rule that keeps this arrival; 0: none
+
+	get       *lnd.Delivery // the driver's Delivery, if the driver waits for Recv, see holdGet; it is set once. nil: it does not
+	recv      bool          // lnet has called Recv for get; guarded by plan.mu
+	abandoned bool          // the driver was told that Recv comes for get, although the connection is gone; guarded by plan.mu
 }
 
 // lost stands for the arrival of every message that is lost, and dropped for that of every message
@@ -32,17 +36,20 @@ var lost, dropped = new(arrival), new(arrival)
 // Parse implements lnd.Upcalls.
 func (u *upward) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	ni := (*netIf)(u)
-	if ni.plan.active.Load() && d.Header.Validate() == nil {
-		a := ni.catch(d)
-		if a == dropped && ni.rules != nil {
-			return lnd.Accept, ni.rules.DropByRule(d)
-		}
-		if a != nil {
-			d.Owner, d.Sink = a, a.sink()
-			return lnd.Accept, nil
-		}
+	if !ni.plan.active.Load() || d.Header.Validate() != nil {
+		return ni.up.Parse(d)
 	}
-	return ni.up.Parse(d)
+	a := ni.catch(d)
+	switch {
+	case a == nil:
+		return ni.up.Parse(d)
+	case a == dropped && ni.rules != nil:
+		return lnd.Accept, ni.rules.DropByRule(d)
+	case a.get != nil:
+		return lnd.Hold, nil // Recv may have been called already, so d is not touched any more
+	}
+	d.Owner, d.Sink, d.Dropped = a, a.sink(), a == lost || a == dropped
+	return lnd.Accept, nil
 }
 
 // catch returns the arrival of a message to which a fault applies, or nil. The plan's own rules
@@ -77,6 +84,9 @@ func (ni *netIf) catch(d *lnd.Delivery) *arrival {
 	a := ni.store(d, &f, now)
 	if a != nil && a != lost {
 		a.rule = rule
+		if d.RDMAGet {
+			ni.holdGet(a, d)
+		}
 	}
 	return a
 }
@@ -152,6 +162,10 @@ func (a *arrival) wait(err error) {
 
 // arrive gives an arrival to lnet.
 func (a *arrival) arrive() {
+	if a.get != nil {
+		a.arriveGet()
+		return
+	}
 	a.d.ReceivedAt = a.ni.plan.cfg.Clock.Now()
 	answer, err := a.ni.up.Parse(&a.d)
 	switch {
@@ -174,6 +188,15 @@ func (a *arrival) complete() {
 	a.ni.up.Delivered(&a.d, nil)
 }
 
+// discard ends an arrival that lnet does not get.
+func (a *arrival) discard() {
+	if a.get != nil {
+		a.endGet(true)
+	} else {
+		a.free()
+	}
+}
+
 // free gives back the room that the arrival takes.
 func (a *arrival) free() {
 	p := a.ni.plan
@@ -194,10 +217,6 @@ func (u *upward) Finalize(m *lnd.Message, err error) {
 	defer p.mu.Unlock()
 	p.release(c.bytes)
 }
-
-// Abandon implements lnd.Upcalls. A delivery that this package made needs no connection, so
-// it is never abandoned.
-func (u *upward) Abandon(d *lnd.Delivery) bool { return u.up.Abandon(d) }
 
 // Waits implements lnd.Upcalls. It does not pass on the call for a copy that this package has made, which
 // lnet does not know.

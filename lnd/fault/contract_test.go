@@ -13,8 +13,11 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/lo"
+	"ulnet/lnd/o2iblnd"
 	"ulnet/lnd/socklnd"
+	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -54,6 +57,28 @@ func TestContract(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestContractRDMA runs the suite on o2iblnd, wrapped with delays: GETs whose answer the driver writes to the
+// memory of their sender are delayed differently from all other messages.
+func TestContractRDMA(t *testing.T) {
+	lndtest.Run(t, lndtest.Harness{
+		Incarnation: func(ni lnd.NI) uint64 { return uint64(ni.NID().Addr().As4()[3]) },
+		Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
+			d, err := o2iblnd.New(o2iblnd.Config{Open: softroce.Open, Timeout: 20 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hosts, err := loopback.FreeHosts(2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := func(i int, up lnd.Upcalls) lnd.NI {
+				return startUp(t, d, planOf(t, plans["delays"]), lnd.Config{Net: nid.MakeNet(nid.O2IB, 0), Interface: hosts[i].String(), Incarnation: uint64(hosts[i].As4()[3])}, up)
+			}
+			return start(0, a), start(1, b)
+		},
+	})
 }
 
 func planOf(t testing.TB, rules []string) *Plan {

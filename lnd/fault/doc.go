@@ -19,7 +19,8 @@
 // whatever the other rules say.
 //
 //	lost        A message that is sent is finalized without an error, as if the network
-//	            had lost it. A message that arrives is read and thrown away
+//	            had lost it. A message that arrives is read and thrown away. A GET by
+//	            RDMA that arrives is answered by the driver, as if lnet had dropped it
 //	delayed     A message that is sent is kept, and given to the driver when it is due;
 //	            its payload must not change until it has really left. A message that
 //	            arrives is read into memory at once, so that messages behind it are not
@@ -55,7 +56,8 @@
 // other faults, such as loss, act until the driver has shut down.
 //
 // PeerUp and PeerDown are passed on at once: a kept message may arrive after the end of
-// the connection that brought it.
+// the connection that brought it, except for a GET by RDMA, which the driver answers by
+// that connection.
 //
 // # Cost
 //

@@ -59,11 +59,12 @@ type netIf struct {
 	isLo   bool
 	rules  ruleDropper // the same value as up; nil if it is no ruleDropper
 
-	closed   bool          // guarded by plan.mu, like all fields below
-	kept     kept          // messages that are kept until they are due
-	timer    machine.Timer // timer for the first message in kept; nil: none is set
-	draining bool          // a goroutine is in the method drain
-	ends     []outcome     // messages that the method end has to finalize, with their errors
+	closed   bool                       // guarded by plan.mu, like all fields below
+	kept     kept                       // messages that are kept until they are due
+	timer    machine.Timer              // timer for the first message in kept; nil: none is set
+	draining bool                       // a goroutine is in the method drain
+	ends     []outcome                  // messages that the method end has to finalize, with their errors
+	gets     map[*lnd.Delivery]*arrival // GETs for which the driver waits, see holdGet; nil: there have been none
 
 	finalizing bool // a goroutine is in the method end
 }
@@ -143,7 +144,9 @@ func (ni *netIf) Recv(d *lnd.Delivery) {
 		a.complete()
 		return
 	}
-	ni.lower.Recv(d)
+	if !ni.plan.active.Load() || !ni.noteRecv(d) {
+		ni.lower.Recv(d)
+	}
 }
 
 // ClosePeer ends the connections to a peer, if the driver can.

@@ -37,6 +37,12 @@ type bench struct {
 	slow  bool       // the test, and not the driver, finalizes messages
 	inTow []*lnd.Message
 	down  bool
+
+	held     *lnd.Delivery // a GET for which the driver waits for Recv
+	lost     error         // why the connection ended while the driver held a GET; nil: it has not
+	dropped  []bool        // for each GET: whether the driver has learned that it was dropped
+	abandons bool          // lnet gives up what it holds
+
 	parse func(*lnd.Delivery) (lnd.Answer, error) // answers Parse; nil accepts every message
 }
 
@@ -122,7 +128,15 @@ func (n *benchNI) Send(m *lnd.Message) {
 	n.up.Finalize(m, nil)
 }
 
-func (n *benchNI) Recv(*lnd.Delivery) { n.t.Error("Recv of a delivery that the driver does not hold") }
+func (n *benchNI) Recv(d *lnd.Delivery) {
+	if d != n.held {
+		n.t.Error("Recv of a delivery that the driver does not hold")
+		return
+	}
+	n.held = nil
+	n.dropped = append(n.dropped, d.Dropped)
+	n.up.Delivered(d, n.lost)
+}
 
 func (n *benchNI) Shutdown(context.Context) error {
 	n.down = true
@@ -158,7 +172,7 @@ func (l *benchLNet) Finalize(m *lnd.Message, err error) {
 	}
 }
 
-func (*benchLNet) Abandon(*lnd.Delivery) bool    { return false }
+func (l *benchLNet) Abandon(*lnd.Delivery) bool  { return l.abandons }
 func (*benchLNet) Waits(*lnd.Message)            {}
 func (*benchLNet) PeerUp(nid.ProcessID)          {}
 func (*benchLNet) PeerDown(nid.ProcessID, error) {}

@@ -197,6 +197,6 @@ func (i *item) fail() {
 	if i.m != nil {
 		(*upward)(i.ni).Finalize(i.m, syscall.ESHUTDOWN)
 	} else {
-		i.a.free()
+		i.a.discard()
 	}
 }

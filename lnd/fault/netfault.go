@@ -85,7 +85,7 @@ func (i *item) cancel() {
 		(*upward)(i.ni).Finalize(i.m, syscall.ECANCELED)
 		return
 	}
-	i.a.free()
+	i.a.discard()
 	if i.ni.rules != nil {
 		_ = i.ni.rules.DropByRule(&i.a.d) // an error means that the NI ends, so that nothing counts the drop
 	}

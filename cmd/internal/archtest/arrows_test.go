@@ -67,7 +67,7 @@ var Rules = []Rule{
 	{Package: "lnd/sim/scenario/scenariotest", May: "lnd/sim/scenario lnd/sim/scenario/kit"},
 	{Package: "lnd/sim/scenario", May: "lnet/machine lnd/link lnd/sim lnd/sim/history", Tests: "lnd/sim/flood"},
 	{Package: "lnd/simlnd", May: driverMay + "lnd/link lnd/sim", Tests: "lnet portals"},
-	{Package: "lnd/fault", May: "lnd lnd/link lnet/faultrule lnet/nid lnet/wire lnet/machine", Tests: "lnet lnd/socklnd lnet/discovery portals portals/node"},
+	{Package: "lnd/fault", May: "lnd lnd/link lnet/faultrule lnet/nid lnet/wire lnet/machine", Tests: "lnet lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/lndtest/loopback lnet/discovery portals portals/node"},
 
 	// Protocols for the simulator: only these packages and cmd use the simulator.
 	{Package: "lnd/sim/scenario/kit", May: "lnd/link lnd/sim lnd/sim/history lnd/sim/scenario lnd/simlnd lnet/machine/record lnet/nid", Tests: "lnet/machine"},
