@@ -21,7 +21,7 @@ type stream struct {
 	most   int       // largest length of the queue since its array was made
 	at     Stamp     // of the latest packet whose bytes were handed out
 	acked  uint32    // all bytes before this sequence number have reached the other side
-	acks   bool      // acked is known: an acknowledgement of the other side was captured
+	told   uint64    // number of the packet that said acked; 0: there is none
 }
 
 // segment takes a segment of a side, and hands what is in order to f.take. It hands out nothing that

@@ -16,7 +16,6 @@ const AcceptPort = 988
 const (
 	maxFlows         = 16384
 	defaultKeep      = 128 << 10 // bytes kept of a payload: more than the largest ping info
-	reorderTimeout   = 2 * time.Second
 	flushInterval    = time.Second
 	rememberedClosed = 4096
 )
@@ -133,7 +132,7 @@ func (d *Dissector) tcp(ip *headers.IP, tcp *headers.TCP) bool {
 
 // Close reports unfinished records. The Dissector must not be used after it.
 func (d *Dissector) Close() {
-	d.flush(d.at.Time.Add(time.Hour))
+	d.flush(true)
 	open := make([]*flow, 0, len(d.flows))
 	for _, f := range d.flows {
 		open = append(open, f)
@@ -170,21 +169,21 @@ func (d *Dissector) deliver(r *Record) {
 
 // flushOld gives up bytes that later segments have awaited for too long.
 func (d *Dissector) flushOld() {
-	if !d.reordered || d.at.Time.Sub(d.flushed) < flushInterval {
+	if !d.reordered || d.age(d.flushed) < flushInterval {
 		return
 	}
-	d.flush(d.at.Time.Add(-reorderTimeout))
+	d.flush(false)
 	d.endFinished()
 }
 
-// flush gives up missing bytes: it counts them as lost if packets captured before the instant t
-// wait for them. It goes through the flows in the order of their last packets; the Records are sorted
+// flush gives up missing bytes of all flows for which packets have waited too long or, if end is set, wait
+// at all. It counts them as lost. It goes through the flows in the order of their last packets; the Records are sorted
 // by connection.
-func (d *Dissector) flush(t time.Time) {
+func (d *Dissector) flush(end bool) {
 	d.flushed, d.holding = d.at.Time, true
 	for e := d.byAge.Front(); e != nil; e = e.Next() {
 		f := e.Value.(*flow)
-		d.guard(f, func() { d.assembler.flush(f, t) })
+		d.guard(f, func() { d.assembler.flush(f, end) })
 	}
 	d.holding = false
 	slices.SortStableFunc(d.held, func(a, b *Record) int { return a.Conn.ID - b.Conn.ID })
@@ -193,3 +192,7 @@ func (d *Dissector) flush(t time.Time) {
 	}
 	d.held = d.held[:0]
 }
+
+// age returns how long ago an instant was. One in the future counts as if it were as long ago: the clock was set
+// back since then, and nothing may wait until it has caught up.
+func (d *Dissector) age(at time.Time) time.Duration { return d.at.Time.Sub(at).Abs() }

@@ -147,7 +147,7 @@ func (d *Dissector) assemble(f *flow, side Side, tcp *headers.TCP) {
 // delivered, then both directions are reset.
 func (d *Dissector) end(f *flow, cause error) {
 	if f.lossy {
-		d.flush(d.at.Time.Add(1))
+		d.flush(true)
 	}
 	f.ending = true
 	for side := range f.closed {
@@ -158,14 +158,13 @@ func (d *Dissector) end(f *flow, cause error) {
 	d.forget(f, cause)
 }
 
-// endFinished ends the flows in which packets before a FIN were lost, because the assembler
-// does not remember such a FIN.
+// endFinished ends the flows in which packets before a FIN were lost, once nothing more comes.
 func (d *Dissector) endFinished() {
 	waiting := d.ending[:0]
 	for _, f := range d.ending {
 		switch {
 		case d.flows[f.key] != f:
-		case d.at.Time.Sub(f.seen) < reorderTimeout:
+		case d.age(f.seen) < reorderTimeout:
 			waiting = append(waiting, f)
 		default:
 			d.end(f, nil)

@@ -1,18 +1,29 @@
 package capture
 
-import "time"
+import (
+	"slices"
+	"time"
+)
+
+// Bounds of the time for which segments wait for earlier bytes, local policy.
+const (
+	reorderTimeout = 2 * time.Second
+	// retransmitTimeout is how long segments wait for bytes that their receiver lacks, too, as its acknowledgements
+	// show. In this time Linux retransmits these bytes five times.
+	retransmitTimeout = 10 * time.Second
+)
 
 // acknowledged notes that a side has been told that all its bytes before the sequence number ack have arrived.
 func (a *assembler) acknowledged(f *flow, side Side, ack uint32) {
 	s := &f.streams[side]
-	s.acked, s.acks = ack, true
+	s.acked, s.told = ack, f.d.at.Frame
 	a.skipAcknowledged(f, side)
 }
 
 // skipAcknowledged gives up bytes that the receiver has and the capture lacks. It runs before the receiver's
 // next message is handed out, so that no answer comes before its request.
 func (a *assembler) skipAcknowledged(f *flow, side Side) {
-	for s := &f.streams[side]; s.acks && len(s.queue) > 0 && int32(s.acked-s.queue[0].seq) >= 0; {
+	for s := &f.streams[side]; s.told > 0 && len(s.queue) > 0 && int32(s.acked-s.queue[0].seq) >= 0; {
 		a.skip(f, side)
 	}
 }
@@ -26,11 +37,61 @@ func (a *assembler) skip(f *flow, side Side) {
 	a.deliver(f, side, int(lost), first)
 }
 
-// flush gives up missing bytes if segments captured before the instant t wait for them.
-func (a *assembler) flush(f *flow, t time.Time) {
+// flush gives up missing bytes for which segments have waited too long. If end is set, no segment waits on.
+func (a *assembler) flush(f *flow, end bool) {
 	for _, side := range [2]Side{f.first.Other(), f.first} {
-		for s := &f.streams[side]; len(s.queue) > 0 && s.queue[0].at.Time.Before(t); {
-			a.skip(f, side)
+		for len(f.streams[side].queue) > 0 && a.flushFirst(f, side, end) {
 		}
 	}
+}
+
+// flushFirst handles the first waiting segment of a side for flush. It returns false if the segment waits on.
+func (a *assembler) flushFirst(f *flow, side Side, end bool) bool {
+	s := &f.streams[side]
+	age := f.d.age(s.queue[0].at.Time)
+	switch lacks := s.lacks(&s.queue[0]); {
+	case lacks && (age >= retransmitTimeout || end && age >= reorderTimeout):
+		a.discard(f, side)
+	case end, age >= reorderTimeout && !lacks:
+		a.skip(f, side)
+	default:
+		return false
+	}
+	return true
+}
+
+// lacks reports whether the receiver has not got all bytes before w: it has acknowledged only earlier ones,
+// in a packet that was captured after w.
+func (s *stream) lacks(w *waiting) bool { return s.told > w.at.Frame && int32(w.seq-s.acked) > 0 }
+
+// discard drops the first waiting segment, which the receiver has not accepted. Such a segment is outside of the
+// receive window, because it is damaged or was sent by somebody else.
+func (a *assembler) discard(f *flow, side Side) {
+	s := &f.streams[side]
+	a.take(s)
+	f.next[side] = s.reach()
+}
+
+// reach returns the sequence number after the last byte that was captured.
+func (s *stream) reach() uint32 {
+	if n := len(s.queue); n > 0 {
+		return s.queue[n-1].after()
+	}
+	return s.next
+}
+
+// makeRoom frees memory of a side for which too much waits. It gives up the first gap, unless the receiver lacks
+// these bytes, too, and they are more than can wait. Then the segments behind them are outside of the window. The
+// first segment, which shows that, remains.
+func (a *assembler) makeRoom(f *flow, side Side) {
+	s := &f.streams[side]
+	if first := &s.queue[0]; int32(first.seq-s.next) <= maxWaitingPerSide<<11 || !s.lacks(first) {
+		a.skip(f, side)
+		return
+	}
+	last := len(s.queue) - 1
+	a.count(s, -s.queue[last].pages())
+	s.queue = slices.Delete(s.queue, last, last+1)
+	s.fit()
+	f.next[side] = s.reach()
 }

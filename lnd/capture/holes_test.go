@@ -131,3 +131,99 @@ func TestLatencyBehindGap(t *testing.T) {
 		}
 	}
 }
+
+// outcome counts what a dissector has made of a capture.
+type outcome struct {
+	messages int
+	lost     uint64            // bytes
+	tcp      capture.TCPCounts // of the initiator
+}
+
+func outcomeOf(list []timed) (o outcome) {
+	replay(list, func(r *capture.Record) {
+		switch r.Kind {
+		case capture.Message:
+			o.messages++
+		case capture.Lost:
+			o.lost += r.Length
+		case capture.Closed:
+			o.tcp = r.Conn.TCP[capture.Initiator]
+		}
+	})
+	return o
+}
+
+// TestSegmentOutsideWindow: a segment far ahead, which its receiver never acknowledges, hides nothing that its
+// sender says: it is damaged, or somebody else has sent it.
+func TestSegmentOutsideWindow(t *testing.T) {
+	const n = 300
+	for _, far := range []uint32{300, 1 << 20, 1 << 30} {
+		s := conversation(n)
+		stray := s.list[gets+2*20]
+		stray.at, stray.seq, stray.data = stray.at+1, stray.seq+far, []byte{0}
+		list := slices.Insert(slices.Clone(s.list), gets+2*20+1, stray)
+		got := outcomeOf(list)
+		if got.messages != 2*n || got.lost != 0 || got.tcp.Repeated != 0 {
+			t.Errorf("%d bytes ahead: %+v", far, got)
+		}
+	}
+}
+
+// TestSlowRetransmission: segments wait as long as their receiver's acknowledgements show that it waits as well.
+func TestSlowRetransmission(t *testing.T) {
+	s := greetings()
+	put := framed(func(h *wire.Header) { h.SetPut(wire.PutCmd{AckMD: wire.NoHandle()}) })
+	for i := range 10 {
+		s.say(time.Duration(i), capture.Initiator, ackFlag, put)
+	}
+	missing := s.list[gets]
+	s.list = slices.Delete(s.list, gets, gets+1)
+	for at := time.Second; at < 6*time.Second; at += time.Second { // keepalives of the receiver, which has none of the PUTs in order
+		s.list = append(s.list, timed{at, segment{back: true, seq: s.next[capture.Acceptor], ack: missing.seq, flags: ackFlag, window: 9}})
+	}
+	missing.at = 6 * time.Second
+	s.list = append(s.list, missing)
+	if got := outcomeOf(s.list); got.messages != 10 || got.lost != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestManyOutsideWindow: also more segments outside of the window than can wait hide nothing.
+func TestManyOutsideWindow(t *testing.T) {
+	s := conversation(50)
+	at := gets + 2*20
+	var strays []timed
+	for i := range uint32(5000) {
+		stray := s.list[at]
+		stray.seq, stray.data = stray.seq+1<<30+2*i, []byte{0}
+		strays = append(strays, stray)
+		if i == 0 {
+			ack := s.list[at-1]
+			ack.seq, ack.data = ack.seq+uint32(len(ack.data)), nil
+			strays = append(strays, ack)
+		}
+	}
+	if got := outcomeOf(slices.Insert(s.list, at, strays...)); got.messages != 100 || got.lost > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestClockSetBack: after the clock of the capture was set back, gaps are given up as fast as before.
+func TestClockSetBack(t *testing.T) {
+	g := newGapped()
+	at := func(at time.Duration, seq uint32) {
+		g.Packet(time.Unix(1, 0).Add(at), capture.LinkEthernet, segment{seq: seq, flags: ackFlag, data: make([]byte, 5)}.frame())
+	}
+	at(time.Hour, 11)
+	at(time.Hour+3*time.Second, 16)
+	if g.lost != 10 {
+		t.Fatalf("%d bytes lost before, want 10", g.lost)
+	}
+	at(time.Hour+4*time.Second, 31)
+	for i := range time.Duration(4) {
+		at(i*time.Second, 51+5*uint32(i))
+	}
+	if g.lost != 10+10+15 {
+		t.Errorf("%d bytes lost, want those of three gaps", g.lost)
+	}
+}

@@ -72,12 +72,17 @@ func (fl *roceFlow) skip() {
 	fl.catchUp()
 }
 
-// acknowledged is told that the responder has all packets up to psn.
-func (fl *roceFlow) acknowledged(psn ibta.PSN) {
+// acknowledged is told by the packet f that the responder has all packets up to psn.
+func (fl *roceFlow) acknowledged(f *roceFrame, psn ibta.PSN) {
+	fl.acked, fl.told = psn, f.at.Frame
 	for len(fl.ahead) > 0 && psn.Sub(fl.ahead[0].PSN) >= 0 {
 		fl.skip()
 	}
 }
+
+// lacks reports whether the responder has not got all packets before f: it has acknowledged only earlier ones,
+// in a packet that was captured after f.
+func (fl *roceFlow) lacks(f *roceFrame) bool { return fl.told > f.at.Frame && f.PSN.Sub(fl.acked) > 1 }
 
 // end processes all packets that wait and reports an unfinished message.
 func (fl *roceFlow) end() {
@@ -96,16 +101,25 @@ func (fl *roceFlow) drop() {
 
 // flushOld gives up the packets for which later ones have waited for too long, on all connections.
 func (r *roce) flushOld() {
-	if r.waiting == 0 || r.d.at.Time.Sub(r.flushed) < flushInterval {
+	if r.waiting == 0 || r.d.age(r.flushed) < flushInterval {
 		return
 	}
 	r.flushed = r.d.at.Time
-	since := r.flushed.Add(-maxAheadTime)
 	for e := r.conns.Front(); e != nil; e = e.Next() {
 		for _, fl := range e.Value.(*roceConn).flows {
-			for len(fl.ahead) > 0 && fl.ahead[0].at.Time.Before(since) {
-				fl.skip()
-			}
+			fl.flushOld()
+		}
+	}
+}
+
+// flushOld gives up the packets for which later ones have waited for too long. It drops packets that wait for what
+// the responder lacks, too: they were damaged, or sent by somebody else.
+func (fl *roceFlow) flushOld() {
+	for len(fl.ahead) > 0 && fl.c.r.d.age(fl.ahead[0].at.Time) >= maxAheadTime {
+		if fl.lacks(fl.ahead[0]) {
+			fl.pop()
+		} else {
+			fl.skip()
 		}
 	}
 }

@@ -18,6 +18,8 @@ type roceFlow struct {
 	known bool // whether next has a value
 	next  ibta.PSN
 	ahead []*roceFrame // packets that came early, in order of their PSN
+	acked ibta.PSN     // the responder has all packets up to this one
+	told  uint64       // number of the packet that said acked; 0: there is none
 
 	recent [64]ibta.PSN // PSNs of the latest packets that requested a RoCE ACK
 	count  int
@@ -136,5 +138,5 @@ func (c *roceConn) acknowledged(f *roceFrame, side Side) {
 	if s := f.AETH.Syndrome; !s.IsAck() {
 		psn = psn.Add(-1) // a NAK acknowledges the packets before its PSN
 	}
-	c.flows[side.Other()].acknowledged(psn)
+	c.flows[side.Other()].acknowledged(f, psn)
 }

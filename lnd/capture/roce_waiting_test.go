@@ -102,6 +102,32 @@ func TestRoCEWaitingEnds(t *testing.T) {
 	}
 }
 
+// TestRoCEOutsideWindow: a packet far ahead, which the responder never acknowledges, hides nothing that comes after it.
+func TestRoCEOutsideWindow(t *testing.T) {
+	w, messages, lost := newRoceWire(t), 0, uint64(0)
+	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
+		switch r.Kind {
+		case capture.Message:
+			messages++
+		case capture.Lost:
+			lost += r.Length
+		}
+	})
+	for i := range 30 {
+		if i == 5 {
+			w.packet(0, ibta.Packet{BTH: ibta.BTH{OpCode: ibta.SendOnly, PSN: w.ends[0].psn.Add(1 << 22)}, Payload: []byte("stray")})
+		}
+		w.message(0, immediate("payload"), 4096)
+		w.answer(1, w.ends[0].psn.Add(-1), ibta.AckUnlimited)
+	}
+	for i, p := range w.list {
+		d.Packet(time.Unix(int64(i), 0), p.Link, p.Data)
+	}
+	if n, _, _ := d.RoCEWaiting(); messages != 30 || lost != 0 || n != 0 {
+		t.Errorf("%d messages, %d packets lost, %d wait", messages, lost, n)
+	}
+}
+
 // TestRoCEWaitingCount: whatever packets arrive when, the pages of those that wait are counted, until the capture
 // ends.
 func TestRoCEWaitingCount(t *testing.T) {

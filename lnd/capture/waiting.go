@@ -44,7 +44,7 @@ func (a *assembler) keep(f *flow, side Side, w waiting) {
 	s.queue = slices.Replace(s.queue, i, j, parts...)
 	s.fit()
 	for len(s.queue) > 0 && (s.queued >= maxWaitingPerSide || a.waiting >= maxWaiting) {
-		a.skip(f, side)
+		a.makeRoom(f, side)
 	}
 }
 
