@@ -147,7 +147,7 @@ func (d *Dissector) assemble(f *flow, side Side, tcp *headers.TCP) {
 // delivered, then both directions are reset.
 func (d *Dissector) end(f *flow, cause error) {
 	if f.lossy {
-		d.flush(true)
+		d.guard(f, func() { d.assembler.flush(f, true) })
 	}
 	f.ending = true
 	for side := range f.closed {

@@ -208,6 +208,20 @@ func TestManyOutsideWindow(t *testing.T) {
 	}
 }
 
+// TestEndOfAnother: the end of one connection gives up no gap of another one.
+func TestEndOfAnother(t *testing.T) {
+	g := newGapped(2000)
+	g.put(11, 5)
+	g.send(2000, segment{seq: 11, flags: ackFlag, data: make([]byte, 5)})
+	g.send(2000, segment{seq: 16, flags: 4})
+	if g.lost != 10 {
+		t.Errorf("%d bytes of the ended connection lost, want 10", g.lost)
+	}
+	if g.put(1, 10); g.lost != 10 {
+		t.Errorf("%d bytes lost of a connection that goes on", g.lost-10)
+	}
+}
+
 // TestClockSetBack: after the clock of the capture was set back, gaps are given up as fast as before.
 func TestClockSetBack(t *testing.T) {
 	g := newGapped()
