@@ -43,8 +43,10 @@ func (a *assembler) segment(f *flow, side Side, tcp *headers.TCP) {
 		}
 	}
 	if int32(seq-s.next) > 0 {
-		a.keep(f, side, waiting{seq, b, end, f.d.at})
-		a.skipAcknowledged(f, side)
+		if len(b) > 0 || tcp.FIN {
+			a.keep(f, side, waiting{seq, b, end, f.d.at})
+			a.skipAcknowledged(f, side)
+		}
 		return
 	}
 	b = b[min(int(s.next-seq), len(b)):]
@@ -70,7 +72,7 @@ func (f *flow) accept(s *stream, tcp *headers.TCP) bool {
 			n := min(int(old), len(tcp.Payload))
 			tcp.Payload, tcp.Seq = tcp.Payload[n:], tcp.Seq+uint32(n)
 			f.old = len(tcp.Payload) == 0
-		} else if old < 0 && len(tcp.Payload) > 0 {
+		} else if old < 0 && (len(tcp.Payload) > 0 || tcp.FIN) {
 			f.lossy, f.d.reordered = true, true
 		}
 	}

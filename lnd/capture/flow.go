@@ -36,6 +36,7 @@ type flow struct {
 	seen   time.Time // when the last packet was captured
 	lossy  bool      // a packet of this flow has come out of order
 	ending bool      // the Dissector passes packets that it has made itself, so that the assembler releases the flow
+	listed bool      // is one of d.ending
 	broken bool
 	old    bool         // all bytes of the segment in the assembler were captured before
 	shut   [2]time.Time // by side: since when its receive window is closed; zero: it is open
@@ -84,8 +85,8 @@ func (d *Dissector) segment(src, dst netip.AddrPort, tcp *headers.TCP) {
 		d.end(f, ErrReset)
 	case f.closed == both:
 		d.forget(f, nil)
-	case tcp.FIN && f.fin == both:
-		d.ending = append(d.ending, f)
+	case tcp.FIN && f.fin == both && !f.listed:
+		f.listed, d.ending = true, append(d.ending, f)
 	}
 }
 

@@ -222,6 +222,48 @@ func TestEndOfAnother(t *testing.T) {
 	}
 }
 
+// TestLostBeforeEnd: a connection whose last data segment is not captured ends soon after its FINs, and its loss is
+// reported, whether the other side has acknowledged the FIN or not, and whether the FIN comes once or twice.
+func TestLostBeforeEnd(t *testing.T) {
+	const finFlag = 0x01
+	for name, fins := range map[string][]capture.Side{
+		"acknowledged": {capture.Initiator, capture.Acceptor}, "repeated": {capture.Initiator, capture.Initiator, capture.Acceptor},
+		"not acknowledged": {capture.Acceptor, capture.Initiator},
+	} {
+		s, lost, closed := conversation(3), uint64(0), time.Time{}
+		missing := s.list[gets+2*2]
+		s.list = slices.Delete(s.list, gets+2*2, gets+2*2+2)
+		s.next[capture.Acceptor] = s.list[len(s.list)-1].seq + uint32(len(s.list[len(s.list)-1].data))
+		for _, side := range fins {
+			s.say(time.Second, side, ackFlag|finFlag, nil)
+			if name == "not acknowledged" {
+				s.list[len(s.list)-1].ack = 0
+				s.list[len(s.list)-1].flags &^= ackFlag
+			}
+		}
+		for at := time.Second; at < 10*time.Second; at += time.Second { // packets of another connection
+			s.list = append(s.list, timed{at, segment{seq: 9, flags: ackFlag}})
+		}
+		d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
+			switch r.Kind {
+			case capture.Lost:
+				lost += r.Length
+			case capture.Closed:
+				closed = r.Time
+				if r.Err != nil {
+					t.Errorf("%s: ends with %v", name, r.Err)
+				}
+			}
+		})
+		for _, s := range s.list {
+			d.Packet(time.Unix(1000, 0).Add(s.at), capture.LinkEthernet, s.frame())
+		}
+		if lost != uint64(len(missing.data)) || closed.IsZero() || closed.After(time.Unix(1005, 0)) {
+			t.Errorf("%s: %d bytes lost, closed at %v", name, lost, closed)
+		}
+	}
+}
+
 // TestClockSetBack: after the clock of the capture was set back, gaps are given up as fast as before.
 func TestClockSetBack(t *testing.T) {
 	g := newGapped()

@@ -29,7 +29,7 @@ func (w *waiting) part(from, to uint32) waiting {
 // that came last. If too many bytes wait, it gives up missing bytes, the earliest ones first.
 func (a *assembler) keep(f *flow, side Side, w waiting) {
 	s := &f.streams[side]
-	if len(w.b) == 0 || int32(w.after()-s.next) < 0 { // nothing to keep, or so far ahead that its sequence numbers cannot be compared
+	if int32(w.after()-s.next) < 0 || len(w.b) == 0 && s.endWaits() { // so far ahead that its sequence numbers cannot be compared, or a repeated FIN
 		return
 	}
 	w.b = bytes.Clone(w.b)
@@ -46,6 +46,11 @@ func (a *assembler) keep(f *flow, side Side, w waiting) {
 	for len(s.queue) > 0 && (s.queued >= maxWaitingPerSide || a.waiting >= maxWaiting) {
 		a.makeRoom(f, side)
 	}
+}
+
+// endWaits reports whether a FIN or RST is among the waiting segments.
+func (s *stream) endWaits() bool {
+	return slices.ContainsFunc(s.queue, func(w waiting) bool { return w.end })
 }
 
 // overlapped returns the part [i:j] of the queue whose segments have bytes of w, too. If there are none,
