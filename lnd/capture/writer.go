@@ -67,7 +67,8 @@ func NewWriter(file io.Writer, now func() time.Time) (*Writer, error) {
 }
 
 // Flow begins the capture of a connection (lnd.Tap). If both ends of a connection are in this
-// process, it returns nil for the second one, because the first one is captured already.
+// process, it returns nil for the second one, because the first one is captured already. If the driver
+// has not closed an earlier connection of the same ports yet, Flow does so: that one has ended.
 func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 	f := &tapFlow{w: w, key: tupleOf(local, remote), local: Acceptor}
 	f.ends = [2]netip.AddrPort{remote, local}
@@ -79,10 +80,24 @@ func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 	}
 	f.ends[Acceptor] = netip.AddrPortFrom(f.ends[Acceptor].Addr(), AcceptPort)
 	w.mu.Lock()
+	for old := w.flows[f.key]; old != nil; old = w.flows[f.key] {
+		w.mu.Unlock()
+		if old.local != f.local {
+			return nil
+		}
+		old.Close()
+		w.mu.Lock()
+	}
 	defer w.mu.Unlock()
-	if w.flows[f.key] != nil || w.closed.Load() {
+	if w.closed.Load() {
 		return nil
 	}
+	w.begin(f)
+	return f
+}
+
+// begin begins the capture of a connection in all recorders. The caller holds w.mu.
+func (w *Writer) begin(f *tapFlow) {
 	w.begun++
 	f.id = w.begun
 	w.flows[f.key] = f
@@ -90,7 +105,6 @@ func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 	for _, r := range w.recorders {
 		r.announce(f, at)
 	}
-	return f
 }
 
 // Rotate completes the file and continues in another one, which begins like the capture of a

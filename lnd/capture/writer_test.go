@@ -257,6 +257,36 @@ func bulkRuns(conn int) []run {
 	}
 }
 
+// TestWriterPortsAreReused: a connection on the ports of an earlier one is captured, also if the driver has not closed the
+// earlier one yet. Nothing that the driver does with the earlier one then is recorded.
+func TestWriterPortsAreReused(t *testing.T) {
+	for _, dialled := range []bool{true, false} {
+		local := capture.Acceptor
+		if dialled {
+			local = capture.Initiator
+		}
+		list := bulkRuns(0)[:2]
+		packets := recordWrites(t, func(w *capture.Writer) {
+			first := taps(w, 1, dialled)
+			play(first, list, local)
+			second := taps(w, 1, dialled)
+			if second[0] == nil {
+				t.Fatalf("dialled %v: the second connection is not captured", dialled)
+			}
+			first[0].Sent([]byte("late"))
+			first[0].Close()
+			play(second, list, local)
+		})
+		want := []string{
+			"1 ACCEPTOR", "1 HELLO", "1 HELLO", "1 kind 10 of 0 bytes",
+			"2 ACCEPTOR", "2 HELLO", "2 HELLO", "2 kind 10 of 0 bytes: " + capture.ErrOpenEnd.Error(),
+		}
+		if diff := cmp.Diff(want, tell(packets)); diff != "" {
+			t.Errorf("dialled %v (-want +got):\n%s", dialled, diff)
+		}
+	}
+}
+
 // TestWriterConcurrent is for the race detector: flows, viewers and counters
 // come and go at the same time.
 func TestWriterConcurrent(t *testing.T) {
