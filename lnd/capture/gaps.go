@@ -65,7 +65,7 @@ func (a *assembler) flushFirst(f *flow, side Side, end bool) bool {
 func (s *stream) lacks(w *waiting) bool { return s.told > w.at.Frame && int32(w.seq-s.acked) > 0 }
 
 // discard drops the first waiting segment, which the receiver has not accepted. Such a segment is outside of the
-// receive window, because it is damaged or was sent by somebody else.
+// receive window, because it is damaged or was sent by another node.
 func (a *assembler) discard(f *flow, side Side) {
 	s := &f.streams[side]
 	a.take(s)

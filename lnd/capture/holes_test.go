@@ -154,7 +154,7 @@ func outcomeOf(list []timed) (o outcome) {
 }
 
 // TestSegmentOutsideWindow: a segment far ahead, which its receiver never acknowledges, hides nothing that its
-// sender says: it is damaged, or somebody else has sent it.
+// sender says: it is damaged, or another node has sent it.
 func TestSegmentOutsideWindow(t *testing.T) {
 	const n = 300
 	for _, far := range []uint32{300, 1 << 20, 1 << 30} {

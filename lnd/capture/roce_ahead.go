@@ -113,7 +113,7 @@ func (r *roce) flushOld() {
 }
 
 // flushOld gives up the packets for which later ones have waited for too long. It drops packets that wait for what
-// the responder lacks, too: they were damaged, or sent by somebody else.
+// the responder lacks, too: they were damaged, or sent by another node.
 func (fl *roceFlow) flushOld() {
 	for len(fl.ahead) > 0 && fl.c.r.d.age(fl.ahead[0].at.Time) >= maxAheadTime {
 		if fl.lacks(fl.ahead[0]) {
