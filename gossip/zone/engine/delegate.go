@@ -197,13 +197,26 @@ func (d *delegation) publish(m *Machine) {
 	} else {
 		m.write(wire.Attribute{Key: delegateKey, Deleted: true})
 	}
-	if d.own > 0 {
-		m.write(wire.Attribute{Key: MonitorKey, Value: []byte(delegateKey)})
-	} else {
-		m.write(wire.Attribute{Key: MonitorKey, Deleted: true})
-	}
+	d.monitor(m)
 	d.announce(m)
 	if d.serving {
 		d.due = m.now // due now: the supervisor must learn of the change
+	}
+}
+
+// monitor makes the active delegate a monitor, and ends that once it has resigned. A node that its user made a monitor
+// stays one.
+func (d *delegation) monitor(m *Machine) {
+	value, there := []byte(nil), false
+	if r := m.attributes.of[m.self]; r != nil {
+		if i := r.find(MonitorKey); i >= 0 {
+			value, there = r.entries[i].Value, !r.entries[i].Deleted
+		}
+	}
+	switch {
+	case d.own > 0 && !there:
+		m.write(wire.Attribute{Key: MonitorKey, Value: []byte(delegateKey)})
+	case d.own == 0 && string(value) == delegateKey:
+		m.write(wire.Attribute{Key: MonitorKey, Deleted: true})
 	}
 }
