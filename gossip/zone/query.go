@@ -71,21 +71,33 @@ func (q *queries) begin(done func([]Named, error)) uint64 {
 // listed processes an answer to a query, or a part of one.
 func (q *queries) listed(e *Event) {
 	q.mu.Lock()
-	one, endless := q.open[e.Number], false
+	one, all, endless := q.open[e.Number], false, false
 	if one != nil {
-		one.members = append(one.members, e.Members...)
+		all = one.add(e)
 		endless = len(one.members) > maxListed
 	}
 	q.mu.Unlock()
 	switch {
 	case endless:
 		q.end(e.Number, ErrNoAnswer)
-	case one == nil || e.More:
+	case one == nil:
 	case e.Unknown:
 		q.end(e.Number, ErrUnguarded)
-	default:
+	case all:
 		q.end(e.Number, nil)
 	}
+}
+
+// add adds a part of the answer, and reports whether the answer is complete. Parts may come in another order than
+// they were sent, or twice.
+func (one *query) add(e *Event) bool {
+	one.members = append(one.members, e.Members...)
+	if len(one.members) < e.Size {
+		return false
+	}
+	slices.SortFunc(one.members, func(a, b Named) int { return a.ID.Compare(b.ID) })
+	one.members = slices.CompactFunc(one.members, func(a, b Named) bool { return a.ID == b.ID })
+	return len(one.members) >= e.Size
 }
 
 // end calls the function of a query, unless the query has ended already.

@@ -26,9 +26,8 @@ func (c *stubClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return stubTimer{}
 }
 
-// TestAgentQueries: MS-99: a query ends exactly once: with all parts of its answer, after a
-// timeout if the answer is incomplete, or when the agent stops. Answers to other queries have
-// no effect. The number of pending queries is bounded.
+// TestAgentQueries: MS-99: a query ends exactly once: with all parts of its answer, in whatever order they come,
+// after a timeout if the answer is incomplete, or when the agent stops. Answers to other queries have no effect. The number of pending queries is bounded.
 func TestAgentQueries(t *testing.T) {
 	spec.Covers(t, "MS-99", "MS-110")
 	clock := &stubClock{}
@@ -49,34 +48,46 @@ func TestAgentQueries(t *testing.T) {
 			t.Errorf("%s: %+v", what, *r)
 		}
 	}
-	some := func(n int) []Named { return make([]Named, n) }
+	some := func(from, to int) (list []Named) {
+		for i := from; i < to; i++ {
+			list = append(list, Named{ID: nth(i)})
+		}
+		return list
+	}
 
 	n, r := ask()
 	if n <= 1000 {
 		t.Errorf("number %d can be guessed", n)
 	}
-	q.listed(&Event{Number: n + 1, Members: some(9)})
-	q.listed(&Event{Number: n, Members: some(2), More: true})
-	want("a part", r, 0, 0, nil)
-	q.listed(&Event{Number: n, Members: some(3)})
+	q.listed(&Event{Number: n + 1, Size: 5, Members: some(0, 5)})
+	q.listed(&Event{Number: n, Size: 5, Members: some(3, 5)})
+	want("the last part alone", r, 0, 0, nil)
+	q.listed(&Event{Number: n, Size: 5, Members: some(3, 5)})
+	want("a part twice", r, 0, 0, nil)
+	q.listed(&Event{Number: n, Size: 5, Members: some(0, 2), More: true})
+	q.listed(&Event{Number: n, Size: 5, Members: some(2, 3), More: true})
 	want("all parts", r, 1, 5, nil)
-	q.listed(&Event{Number: n, Members: some(3)})
+	q.listed(&Event{Number: n, Size: 3, Members: some(0, 3)})
 	clock.timers[0]()
 	want("answered again, and late", r, 1, 5, nil)
+
+	n, r = ask()
+	q.listed(&Event{Number: n})
+	want("a zone of which no member is known", r, 1, 0, nil)
 
 	n, r = ask()
 	q.listed(&Event{Number: n, Unknown: true})
 	want("no such zone", r, 1, 0, ErrUnguarded)
 
 	n, r = ask()
-	q.listed(&Event{Number: n, Members: some(2), More: true})
-	clock.timers[2]()
+	q.listed(&Event{Number: n, Size: 4, Members: some(0, 2), More: true})
+	clock.timers[3]()
 	want("no answer in time", r, 1, 0, ErrNoAnswer)
 
 	n, r = ask()
-	q.listed(&Event{Number: n, Members: some(maxListed), More: true})
+	q.listed(&Event{Number: n, Size: maxListed + 2, Members: make([]Named, maxListed), More: true})
 	want("a large zone", r, 0, 0, nil)
-	q.listed(&Event{Number: n, Members: some(1), More: true})
+	q.listed(&Event{Number: n, Size: maxListed + 2, Members: some(0, 1), More: true})
 	want("an answer that does not end", r, 1, 0, ErrNoAnswer)
 
 	var open []*result
