@@ -129,18 +129,21 @@ func readError(err error) error {
 	return cli.ConfigError(err)
 }
 
-// own makes the directories of a daemon, and calls serve while the state directory is locked.
+// own makes the directories of a daemon, and calls serve while the state directory and the runtime directory are locked.
 func own(cfg config.Config, dirs config.Dirs, serve func(*statelock.Lock) error) error {
 	if err := dirError(makeDirs(cfg, dirs)); err != nil {
 		return err
 	}
 	state, err := statelock.Take(cfg.StateDir)
+	defer state.Release()
+	if err == nil {
+		err = state.HoldRuntime(cfg.RuntimeDir)
+	}
 	if _, unopened := errors.AsType[*fs.PathError](err); unopened {
 		return dirError(err)
 	}
 	if err != nil {
 		return err
 	}
-	defer state.Release()
 	return serve(state)
 }

@@ -1,5 +1,5 @@
-// Package statelock keeps a second daemon from using a state directory: two daemons with one directory would use
-// the same incarnations and overwrite each other's records.
+// Package statelock keeps a second daemon from using a state directory or a runtime directory: two daemons with one
+// directory would use the same incarnations and overwrite each other's records and state files.
 //
 // The lock is a flock on the directory itself, so that it needs no space on the disk. The kernel releases it when
 // the process ends. A daemon may start while its directory does not exist, such as on a full disk, and a file
@@ -27,17 +27,27 @@ type Lock struct {
 
 	taking   sync.Mutex // held by Hold, perhaps while a disk does not answer; taken before mu
 	mu       sync.Mutex
-	held     []directory  // what was locked: several directories if a file system was mounted at the path; guarded by mu, like all below
+	held     []directory  // what was locked: the runtime directory, and several others if a file system was mounted at the path; guarded by mu, like all below
 	log      *slog.Logger // log of the daemon; nil: not known yet
 	released bool         // a directory that is locked from now on is unlocked at once
 }
 
 // directory is a directory that has been locked, or that cannot be locked because its file system has no locks.
 type directory struct {
+	use
+	path    string
 	file    *os.File // nil: it is not locked
 	info    fs.FileInfo
 	missing error // why it is not locked
 }
+
+// use is what a directory is for, in errors and warnings.
+type use struct{ name, flag, harm string }
+
+var (
+	stateUse   = use{"state directory", "--state-dir", "would spoil the incarnations and records of both"}
+	runtimeUse = use{"runtime directory", "--runtime-dir", "would remove the state files of both"}
+)
 
 // noLocks are errors of flock from file systems that cannot lock a directory. NFS and CIFS return EBADF if they
 // pass the lock on to a server, because a directory cannot be open for writing.
@@ -59,9 +69,21 @@ func (l *Lock) Hold() error {
 	if l == nil {
 		return nil
 	}
+	return l.hold(l.dir, stateUse)
+}
+
+// HoldRuntime locks the runtime directory of the same daemon as [Lock.Hold] does the state directory. One directory may be both.
+func (l *Lock) HoldRuntime(dir string) error {
+	if l == nil {
+		return nil
+	}
+	return l.hold(dir, runtimeUse)
+}
+
+func (l *Lock) hold(dir string, as use) error {
 	l.taking.Lock()
 	defer l.taking.Unlock()
-	f, err := os.Open(l.dir)
+	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -72,11 +94,11 @@ func (l *Lock) Hold() error {
 	if err != nil || l.has(info) {
 		return errors.Join(err, f.Close())
 	}
-	d := directory{file: f, info: info}
+	d := directory{use: as, path: dir, file: f, info: info}
 	if err := l.lock(f); err != nil {
 		f.Close()
 		if !lacksLocks(err) {
-			return explain(l.dir, err)
+			return as.explain(dir, err)
 		}
 		d.file, d.missing = nil, err
 	}
@@ -114,18 +136,18 @@ func (l *Lock) keep(d directory) {
 	}
 	l.held = append(l.held, d)
 	if l.log != nil {
-		warn(l.log, l.dir, d.missing)
+		d.warn(l.log)
 	}
 }
 
-// explain returns the error of a daemon that cannot lock its state directory.
-func explain(dir string, err error) error {
+// explain returns the error of a daemon that cannot lock a directory.
+func (u use) explain(dir string, err error) error {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return cli.Hint(fmt.Errorf("another lnetd uses the state directory %s", dir),
-			"each daemon needs one of its own: --state-dir, or stop the other ('fuser -v %s' shows it)", dir)
+		return cli.Hint(fmt.Errorf("another lnetd uses the %s %s", u.name, dir),
+			"each daemon needs one of its own: %s, or stop the other ('fuser -v %s' shows it)", u.flag, dir)
 	}
-	return cli.Hint(fmt.Errorf("the state directory %s cannot be locked: %w", dir, err),
-		"look at its disk and at the kernel's log, or choose another directory with --state-dir")
+	return cli.Hint(fmt.Errorf("the %s %s cannot be locked: %w", u.name, dir, err),
+		"look at its disk and at the kernel's log, or choose another directory with %s", u.flag)
 }
 
 // LogTo sets the log for warnings about directories that are not locked because their file system has no locks.
@@ -138,15 +160,15 @@ func (l *Lock) LogTo(log *slog.Logger) {
 	defer l.mu.Unlock()
 	l.log = log
 	for _, d := range l.held {
-		warn(log, l.dir, d.missing)
+		d.warn(log)
 	}
 }
 
-// warn logs why the state directory is not locked, unless why is nil.
-func warn(log *slog.Logger, dir string, why error) {
-	if why != nil {
-		log.Warn("the state directory is not locked: nothing keeps a second lnetd from using it, which would spoil the incarnations and records of both; see that no other has the same --state-dir",
-			slog.String("dir", dir), slog.Any("err", why))
+// warn logs why a directory is not locked, if it is not.
+func (d *directory) warn(log *slog.Logger) {
+	if d.missing != nil {
+		log.Warn(fmt.Sprintf("the %s is not locked: nothing keeps a second lnetd from using it, which %s; see that no other has the same %s", d.name, d.harm, d.flag),
+			slog.String("dir", d.path), slog.Any("err", d.missing))
 	}
 }
 

@@ -106,6 +106,53 @@ func TestHold(t *testing.T) {
 	second.Release()
 }
 
+// TestHoldRuntime: two daemons with state directories of their own cannot have one runtime directory, nor can the runtime
+// directory of one be the state directory of the other. One daemon may have one directory for both.
+func TestHoldRuntime(t *testing.T) {
+	shared := t.TempDir()
+	first, err := Take(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.HoldRuntime(shared); err != nil {
+		t.Error("the first daemon:", err)
+	}
+	wantTaken(t, shared)
+	own := t.TempDir()
+	second, err := Take(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.HoldRuntime(shared); err == nil || err.Error() != "another lnetd uses the runtime directory "+shared || !strings.Contains(cli.HintOf(err), "--runtime-dir") {
+		t.Errorf("the second daemon: %v, hint %q", err, cli.HintOf(err))
+	}
+	if err := second.HoldRuntime(own); err != nil {
+		t.Error("one directory for both:", err)
+	}
+	first.Release()
+	if err := second.HoldRuntime(shared); err != nil {
+		t.Error("after the end of the first daemon:", err)
+	}
+	second.Release()
+	wantFree(t, shared)
+}
+
+// TestRuntimeWithoutLocks: a runtime directory whose file system has no locks is used, and the log says that it is not locked.
+func TestRuntimeWithoutLocks(t *testing.T) {
+	l, err := take(t.TempDir(), func(int, int) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	var log strings.Builder
+	l.LogTo(slog.New(slog.NewTextHandler(&log, nil)))
+	l.flock = func(int, int) error { return syscall.ENOLCK }
+	dir := t.TempDir()
+	if err := l.HoldRuntime(dir); err != nil || !strings.Contains(log.String(), "the runtime directory is not locked") || !strings.Contains(log.String(), dir) {
+		t.Errorf("error %v, log %q", err, &log)
+	}
+}
+
 // TestHoldLater: a file system without locks that is mounted later is reported once, and a directory that is locked
 // after Release is free at once.
 func TestHoldLater(t *testing.T) {
@@ -159,7 +206,7 @@ func TestReleaseStuck(t *testing.T) {
 func TestNil(t *testing.T) {
 	var l *Lock
 	l.LogTo(slog.New(slog.DiscardHandler))
-	if err := l.Hold(); err != nil {
+	if err := errors.Join(l.Hold(), l.HoldRuntime(t.TempDir())); err != nil {
 		t.Error(err)
 	}
 	l.Release()
