@@ -79,6 +79,21 @@ func (l *Ledger) bounds() error {
 	return nil
 }
 
+// served checks that no message waits for a buffer that it may have, as is true after Check.
+func (l *Ledger) served() error {
+	for c := range bufferClasses {
+		reserved := l.reserved(c)
+		for n := l.rings[c].head; n != nil && !reserved; n = n.wants[c].after {
+			t := n.wants[c].list.head
+			if t != nil && l.fits(t) {
+				return fmt.Errorf("%v: a message waits beside %+v", c, l.rooms[c])
+			}
+			reserved = t != nil && !l.hasRoom(t) && l.hasSlowShare(t)
+		}
+	}
+	return nil
+}
+
 // idle checks that all credits and buffers were returned.
 func (l *Ledger) idle(neighbours []*Neighbour) error {
 	for c := range bufferClasses {

@@ -267,6 +267,7 @@ func (l *Ledger) Cancel(t *Ticket) bool {
 	l.tickets--
 	if credit {
 		from.used--
+		l.scan(t.class, l.scanning) // free memory may have been reserved for t
 		l.advance(from)
 	}
 	return true

@@ -121,6 +121,9 @@ func (w *walk) wait(*rapid.T) {
 	if again != (len(w.out)+len(w.waiting) > 0) {
 		w.t.Fatalf("Check wants to be called again: %v, with %d under way, and %d that wait", again, len(w.out), len(w.waiting))
 	}
+	if err := w.l.served(); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // look calls Check, and handles what is late or waits no more.

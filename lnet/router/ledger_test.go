@@ -119,9 +119,11 @@ func TestStalledNextHop(t *testing.T) {
 	first := b.departed(server, stuck, 1)
 	second := b.departed(server, stuck, 1)
 	waiting := b.waits(server, other, 1)
-	b.Check(StallTime - 1)
-	if got, _ := b.Next(); got != nil {
-		t.Fatal("the next hop has stalled too early")
+	for at := StallTime / 4; at < StallTime; at += StallTime / 4 {
+		b.Check(at)
+		if got, _ := b.Next(); got != nil {
+			t.Fatal("the next hop has stalled too early")
+		}
 	}
 	b.Check(StallTime)
 	b.wantNext(waiting, true)
@@ -155,6 +157,42 @@ func TestCancel(t *testing.T) {
 		t.Error("a ticket is cancelled that Next is about to return")
 	}
 	b.wantNext(second, true)
+}
+
+// TestRoomAfterWait: a message waits for more memory than is free, and the free memory is reserved for it. When it is
+// given up, because its connection ends or its NI is removed, the messages behind it get that memory.
+func TestRoomAfterWait(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-8")
+	for name, giveUp := range map[string]func(*book, *Ticket){
+		"Cancel":    func(b *book, t *Ticket) { b.Cancel(t) },
+		"RefuseAll": func(b *book, t *Ticket) { b.RefuseAll([]*Neighbour{t.from}); b.wantNext(t, false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBook(t, Config{Large: 8, Memory: minMemory})
+			for _, payload := range []int{maxPayload, maxPayload, 300_000} {
+				b.granted(NewNeighbour(1), NewNeighbour(1), payload)
+			}
+			first := b.waits(NewNeighbour(1), NewNeighbour(1), maxPayload)
+			second := b.waits(NewNeighbour(1), NewNeighbour(1), 2*Page)
+			giveUp(b, first)
+			b.wantNext(second, true)
+		})
+	}
+}
+
+// TestShareAfterCheck: a message waits because its next hop has its share. When the other message to that hop goes to
+// another one instead, Check gives the message that waits its buffer.
+func TestShareAfterCheck(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-12")
+	b := newBook(t, Config{Small: 2})
+	to := NewNeighbour(1)
+	held := b.granted(NewNeighbour(1), to, 1)
+	waiting := b.waits(NewNeighbour(1), to, 1)
+	b.Depart(held, NewNeighbour(1), 0)
+	b.Check(StallTime / 4)
+	b.wantNext(waiting, true)
 }
 
 // TestLowest: a negative minimum gives the number of messages that waited.

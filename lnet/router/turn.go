@@ -109,18 +109,11 @@ func (l *Ledger) Check(now time.Duration) (again bool) {
 		// More time than that has passed if the process was suspended. Then no payload could arrive.
 		l.noteKept(min(now-l.checked, StallTime))
 	}
-	found := false
-	for _, to := range l.busy {
-		if !to.stalled && now-to.movedAt >= StallTime {
-			to.stalled, found = true, true
-			l.stalls++
-			l.moveCredits(to)
-		}
-	}
-	if found {
-		for c := range bufferClasses {
-			l.scan(c, l.waiting+1)
-		}
+	l.findStalled(now)
+	for c := range bufferClasses {
+		// Messages that wait may have a buffer since the last call: their next hop has stalled, or a message was sent to
+		// another next hop than it was meant for, or their sender has paid off its debt.
+		l.scan(c, l.waiting+1)
 	}
 	again = len(l.busy) > 0 || l.waiting > 0
 	l.checked = -1
@@ -128,6 +121,17 @@ func (l *Ledger) Check(now time.Duration) (again bool) {
 		l.checked = now
 	}
 	return again
+}
+
+// findStalled finds the next hops for which nothing has left in StallTime.
+func (l *Ledger) findStalled(now time.Duration) {
+	for _, to := range l.busy {
+		if !to.stalled && now-to.movedAt >= StallTime {
+			to.stalled = true
+			l.stalls++
+			l.moveCredits(to)
+		}
+	}
 }
 
 // moveCredits gives credits back to senders whose messages are under way to a stalled next hop.
@@ -174,6 +178,9 @@ func (l *Ledger) RefuseAll(senders []*Neighbour) (refused int) {
 				refused++
 			}
 		}
+	}
+	for c := range bufferClasses {
+		l.scan(c, l.waiting+1) // free memory may have been reserved for a message that was refused
 	}
 	return refused
 }
