@@ -208,7 +208,7 @@ func (l *Ledger) Depart(t *Ticket, to *Neighbour, now time.Duration) {
 		t.to = to
 	}
 	if to.out.n == 0 {
-		to.movedAt, to.index = now, len(l.busy)
+		to.movedAt, to.still, to.index = now, 0, len(l.busy)
 		l.busy = append(l.busy, to)
 	}
 	to.out.push(t)
@@ -221,7 +221,7 @@ func (l *Ledger) End(t *Ticket, now time.Duration) {
 	l.endFilling(t)
 	if t.in != nil {
 		t.in.remove(t)
-		to.movedAt, to.stalled = now, false
+		to.movedAt, to.still, to.stalled = now, 0, false
 		if to.out.n == 0 {
 			l.rest(to)
 		}

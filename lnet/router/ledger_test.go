@@ -140,6 +140,39 @@ func TestStalledNextHop(t *testing.T) {
 	b.End(second, StallTime+2)
 }
 
+// TestStalledSuspended: the router's process stands still for longer than StallTime, before the first Check or
+// between two. A next hop that had messages does not count as stalled when the process goes on, because the process
+// could not notice that they left. It does if nothing leaves in the time that follows.
+func TestStalledSuspended(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-13")
+	const pause = 10 * StallTime
+	for _, before := range []int{0, 1, 2} {
+		b := newBook(t, Config{})
+		from, to := NewNeighbour(1), NewNeighbour(1)
+		held := b.departed(from, to, 1)
+		waiting := b.waits(from, to, 1)
+		at := time.Duration(before) * StallTime / 4
+		for n := range before {
+			b.Check(time.Duration(n+1) * StallTime / 4)
+		}
+		b.Check(at + pause)
+		if got, _ := b.Next(); got != nil {
+			t.Fatalf("after %d checks and a pause: refused", before)
+		}
+		b.End(held, at+pause)
+		b.wantNext(waiting, true)
+		b.Depart(waiting, to, at+pause)
+		waiting = b.waits(from, to, 1)
+		b.Check(at + 2*pause)
+		b.wantNext(nil, false)
+		for n := range time.Duration(3) {
+			b.Check(at + 2*pause + (n+1)*StallTime/4)
+		}
+		b.wantNext(waiting, false) // the message under way has the only extra credit
+	}
+}
+
 // TestCancel: if a message's connection ends while the message waits, the next one takes its
 // position.
 func TestCancel(t *testing.T) {

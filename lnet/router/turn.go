@@ -123,10 +123,13 @@ func (l *Ledger) Check(now time.Duration) (again bool) {
 	return again
 }
 
-// findStalled finds the next hops for which nothing has left in StallTime.
+// findStalled finds the next hops for which nothing has left in StallTime. Of the time since the last Check only
+// StallTime/4 counts: if more has passed, the process was suspended or had no processor, and could not notice that
+// messages left.
 func (l *Ledger) findStalled(now time.Duration) {
 	for _, to := range l.busy {
-		if !to.stalled && now-to.movedAt >= StallTime {
+		to.still += min(now-max(to.movedAt, l.checked), StallTime/4)
+		if !to.stalled && to.still >= StallTime {
 			to.stalled = true
 			l.stalls++
 			l.moveCredits(to)
