@@ -38,7 +38,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	if i, known := s.find(e.Client); known { // connected in another incarnation: DoRemove has removed its record, so save it again
 		c := s.conn(i)
 		if s.save(0, c); c.incarnation < e.Incarnation && !s.ours(c) {
-			s.digests.wasAway(s, c.master)
+			s.digests.include(c)
 		}
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
@@ -67,6 +67,8 @@ func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Du
 	c := s.conn(i)
 	later := e.Epoch == 0 || e.Before(c.epoch)
 	switch {
+	case !later && c.master != from && s.check(i):
+		return false
 	case c.state == evicting, later && !s.catchup.doubts.said(s, c, from, age):
 		return false
 	case later && c.state == connected && s.ours(c): // other servers may know this server as the client's master, so the client is evicted from all servers

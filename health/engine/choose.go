@@ -29,6 +29,8 @@ func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
 		return wire.OldEpoch
 	case !known:
 		return wire.UnknownServer
+	case m.Epoch > maxEpoch:
+		return wire.Ahead
 	case m.Epoch == c.epoch && c.state == orphaned:
 		return wire.Orphaned
 	case !s.quorum.have && (self || !s.members.alive(master)): // a server without a quorum cannot tell which servers are dead

@@ -30,28 +30,28 @@ func tombstoneOf(epoch uint32, age time.Duration) wire.Entry {
 }
 
 // TestEvictionOfLaterChoice: CH-62, CH-63: the eviction by the master that a client chose last
-// also counts at servers that know only an earlier choice, even at one that considers itself the
-// master. So a client that is gone is evicted everywhere. An administrator's eviction does not
-// prove a later choice, because any server may send it.
+// also counts at a server that knows only an earlier choice and is evicting the client itself. An administrator's eviction does not
+// prove a later choice, because any server may send it. TestLaterChoiceIsChecked has the other states.
 func TestEvictionOfLaterChoice(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-63")
-	for _, tt := range []struct {
+	for name, tt := range map[string]struct {
 		master nid.NID
+		then   func(h *harness)
 		epoch  uint32
 		cause  wire.Cause
 		gone   bool
 	}{
-		{otherA, 2, wire.TimedOut, true},
-		{me, 2, wire.TimedOut, true},
-		{otherA, 1, wire.TimedOut, false},
-		{me, 0, wire.TimedOut, false},
-		{me, 2, wire.ByAdmin, false},
+		"being evicted":       {me, func(h *harness) { h.connect(6, me, 1) }, 2, wire.TimedOut, true},
+		"of the same choice":  {otherA, func(*harness) {}, 1, wire.TimedOut, false},
+		"of no choice":        {me, func(*harness) {}, 0, wire.TimedOut, false},
+		"by an administrator": {me, func(*harness) {}, 2, wire.ByAdmin, false},
 	} {
 		h := newHarness(t, nil)
 		h.connect(5, tt.master, 1)
+		tt.then(h)
 		r := h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(tt.cause), Epoch: tt.epoch})})
-		if (r.Evicted == 1) != tt.gone || (h.state() == "none") != tt.gone {
-			t.Errorf("%+v: %+v, the client is %q", tt, r, h.state())
+		if info, ok := h.s.Client(testClient); (r.Evicted == 1) != tt.gone || (!ok || info.Incarnation != 5) != tt.gone {
+			t.Errorf("%s: %+v, the client is %q", name, r, h.state())
 		}
 	}
 	h := newHarness(t, nil) // a connect of the next incarnation waits until this one is evicted

@@ -67,6 +67,8 @@ func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 	switch {
 	case !ok:
 		return wire.Message{Code: wire.UnknownServer}, true
+	case m.Epoch > maxEpoch:
+		return wire.Message{Code: wire.Ahead}, true
 	case master != s.members.self && !s.claims.verify(m.Token, m.Client, m.Incarnation, m.Server, m.Epoch):
 		return wire.Message{Code: wire.BadClaim}, true
 	}

@@ -36,12 +36,13 @@ func (d *digests) send(s *Server) {
 		switch {
 		case c.state == recovering:
 			e.Mark = markConfirm
-		case c.state != connected || !whole && !s.members.list[c.master].away:
+		case c.state != connected || !whole && !s.members.list[c.master].away && !c.asked:
 			return
 		}
 		if s.ours(c) || !s.members.alive(c.master) {
 			return
 		}
+		c.asked = false
 		lists[c.master] = e.AppendTo(lists[c.master])
 		if lists[c.master].Len() == wire.MaxEntries {
 			s.sendDigest(c.master, wire.Digest, lists[c.master])
@@ -62,6 +63,9 @@ func (d *digests) send(s *Server) {
 // wasAway records that another server was cut off, or has started. That server may have evicted
 // its clients although discovery has not reported it as dead.
 func (d *digests) wasAway(s *Server, i int32) { s.members.list[i].away, d.away = true, true }
+
+// include lists a client of another master in the next digest to that master.
+func (d *digests) include(c *conn) { c.asked, d.soon = true, true }
 
 func (s *Server) sendDigest(to int32, kind wire.Kind, list wire.Entries) {
 	s.send(nid.ProcessID{NID: s.members.nid(to), PID: s.cfg.PID}, &wire.Message{

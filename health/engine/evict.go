@@ -358,7 +358,7 @@ func (s *Server) finish(x *eviction) (kept bool) {
 	c := s.conn(i)
 	master, known := s.members.find(x.exception.Master)
 	later := x.exception.Incarnation == x.incarnation && x.exception.Epoch > c.epoch // a later choice than the one that this server knows (CH-62)
-	if x.exception.Code == wire.OtherMaster && later && known && master != s.members.self && !s.evictions.evictedBy(master, x.id, x.exception.Epoch) {
+	if x.exception.Code == wire.OtherMaster && later && known && master != s.members.self && !s.evictions.evictedBy(master, x.id, x.exception.Epoch, s.now) {
 		s.stats.Kept++
 		kept = true
 		s.rehome(i, c, master, x.exception.Epoch)

@@ -56,28 +56,35 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 		reply.Unknown++
 		s.buryLater(&e, from, c)
 		return
+	case s.checks(i, &e, from):
+		x.Code = wire.OtherMaster
 	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // the client has another master, or the eviction is of an earlier choice, or was withdrawn
 		if x.Code = wire.OtherMaster; c.incarnation == e.Incarnation && (c.state == evicting || s.ours(c) && e.Epoch != 0) && !s.takenBack(&e) {
-			s.evictions.alsoEvicts(&e, from)
+			s.evictions.alsoEvicts(&e, from, s.now+s.cfg.tombstone())
 		}
 	default:
 		reply.Evicted++
-		switch {
-		case c.state == saving:
-			s.reject(s.question(c), wire.Message{Code: wire.Global})
-		case wire.Cause(e.Mark) == wire.Rebooted:
-			s.superseded(c, e.Incarnation+1, nid.NID{})
-		default:
-			s.notify(c, wire.Global)
-		}
-		s.heardOf(&e, from, func(bury bool) {
-			s.finally(i, e.Incarnation, e.Epoch, wire.Cause(min(e.Mark, uint8(wire.Causes)-1)), bury)
-		})
-		s.waiting.resume(s, e.Client) // a connect may be waiting, if this server was evicting the client, too
+		s.obey(i, &e, from)
 		return
 	}
 	s.stats.Excepted++
 	reply.Exceptions = append(reply.Exceptions, x)
+}
+
+// obey ends a connection because another server evicts the client.
+func (s *Server) obey(i int32, e *wire.Entry, from int32) {
+	switch c := s.conn(i); {
+	case c.state == saving:
+		s.reject(s.question(c), wire.Message{Code: wire.Global})
+	case wire.Cause(e.Mark) == wire.Rebooted:
+		s.superseded(c, e.Incarnation+1, nid.NID{})
+	default:
+		s.notify(c, wire.Global)
+	}
+	s.heardOf(e, from, func(bury bool) {
+		s.finally(i, e.Incarnation, e.Epoch, wire.Cause(min(e.Mark, uint8(wire.Causes)-1)), bury)
+	})
+	s.waiting.resume(s, e.Client) // a connect may be waiting, if this server was evicting the client, too
 }
 
 // chosenAfter reports whether the evicting master is one that the client chose after the master

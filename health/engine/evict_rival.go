@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"ulnet/health/wire"
 )
@@ -15,13 +16,14 @@ import (
 // eviction of each server is kept.
 type rival struct {
 	server int32
-	epoch  uint32 // epoch of the choice for which the server evicts the client, 24 bits; 0: not known
+	epoch  uint32        // epoch of the choice for which the server evicts the client, 24 bits; 0: not known
+	until  time.Duration // active time until which the server has the tombstone: so long it cannot have the client
 }
 
 // alsoEvicts records that another server evicts a client of which this server considers itself the master. The caller
 // also records an eviction that arrives before this server begins its own, unless it names no choice of a master:
 // nothing would show whether it still matters when this server evicts the client.
-func (e *evictions) alsoEvicts(x *wire.Entry, from int32) {
+func (e *evictions) alsoEvicts(x *wire.Entry, from int32, until time.Duration) {
 	list := e.rivals[x.Client]
 	k := slices.IndexFunc(list, func(r rival) bool { return r.server == from })
 	switch {
@@ -29,9 +31,9 @@ func (e *evictions) alsoEvicts(x *wire.Entry, from int32) {
 		if e.rivals == nil {
 			e.rivals = make(map[wire.ClientID][]rival)
 		}
-		e.rivals[x.Client] = append(list, rival{from, x.Epoch})
-	case chosenLater(x.Epoch, list[k].epoch):
-		list[k].epoch = x.Epoch
+		e.rivals[x.Client] = append(list, rival{from, x.Epoch, until})
+	case !chosenLater(list[k].epoch, x.Epoch):
+		list[k].epoch, list[k].until = x.Epoch, until
 	}
 }
 
@@ -47,12 +49,12 @@ func (e *evictions) evictsNoMore(x *wire.Entry, from int32) {
 	}
 }
 
-// evictedBy reports whether the given server evicts a client for the choice with the given epoch, or for a later
-// one.
-func (e *evictions) evictedBy(master int32, id wire.ClientID, epoch uint32) bool {
+// evictedBy reports whether the given server evicts, or has evicted not long before the given active time, a client for the
+// choice with the given epoch, or for a later one.
+func (e *evictions) evictedBy(master int32, id wire.ClientID, epoch uint32, now time.Duration) bool {
 	return slices.ContainsFunc(e.rivals[id], func(r rival) bool {
 		x := wire.Entry{Epoch: r.epoch}
-		return r.server == master && !x.Before(epoch)
+		return r.server == master && now < r.until && !x.Before(epoch)
 	})
 }
 

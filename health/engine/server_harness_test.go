@@ -225,7 +225,7 @@ func (h *harness) wantState(want string) {
 }
 
 // advance lets time pass, stepping the machine whenever it wants to be woken, and collects the
-// effects. If h.pings is set, the client sends a ping once per second.
+// effects.
 func (h *harness) advance(d time.Duration) {
 	h.t.Helper()
 	var all []ServerEffect

@@ -56,7 +56,7 @@ type conn struct {
 	pos      int32 // position in the heap of deadlines
 	state    state
 	look     look // whether the client is a suspect: then it is in evictions.suspects
-	asked    bool // the client was sent an Ask, and has not answered
+	asked    bool // with this server as master: the client was sent an Ask, and has not answered; with another one: the next digest to the master lists the client
 	waited   bool // the client's connect had to wait, so the client may be gone by now
 }
 
@@ -153,11 +153,12 @@ func (s *Server) ours(c *conn) bool { return c.master == s.members.self }
 
 // watch starts the deadline of a client if this server is its master, and stops it otherwise.
 func (s *Server) watch(i int32, c *conn) {
+	c.asked = false
 	if !s.ours(c) {
 		s.unset(i)
 		return
 	}
-	c.seen, c.said, c.asked = s.now, s.now, false
+	c.seen, c.said = s.now, s.now
 	s.set(i, s.now+s.cfg.Evict)
 }
 

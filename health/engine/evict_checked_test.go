@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+)
+
+// farChoice returns the eviction of the client's incarnation 5 for a choice of a master that the client has not
+// made: its latest one has the epoch 3.
+func farChoice(cause wire.Cause) wire.Batch {
+	return wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(cause), Epoch: 1000})}
+}
+
+// checked returns a server to which the client is connected with the given master, in epoch 3, after it was told that
+// another server evicts the client for a later choice, or has a tombstone of such an eviction.
+func checked(t *testing.T, master nid.NID, told bool) *harness {
+	h := newHarness(t, nil)
+	h.connect(5, master, 3)
+	h.advance(h.s.cfg.Tick)
+	h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 3})
+	if told {
+		h.mute = true
+		h.step(ServerInput{Kind: QuorumIs})
+		h.step(ServerInput{Kind: QuorumIs, Alive: true})
+		h.tellTombstones(otherB, h.last(wire.Tombstones).Sequence, tombstoneOf(1000, time.Minute))
+	} else {
+		r := h.wanted(otherB, farChoice(wire.Rebooted))
+		if len(r.Exceptions) != 1 || r.Exceptions[0].Code != wire.OtherMaster || r.Exceptions[0].Epoch != 3 || r.Exceptions[0].Master != master {
+			t.Errorf("%+v", r)
+		}
+	}
+	h.wantState("connected 5 " + master.String() + "/3")
+	return h
+}
+
+// TestLaterChoiceIsChecked: CH-62, CH-63, CH-A1: any node can connect with a client's id to a server that does not know the
+// client, name a later choice of a master than the client's, and be evicted there. The client's master does not obey
+// that eviction, nor does it believe the tombstone of it: it asks the client, which stays connected if it answers, and is evicted
+// as soon as it says that it has ended, or T_evict later if it says nothing.
+func TestLaterChoiceIsChecked(t *testing.T) {
+	spec.Covers(t, "CH-62", "CH-63", "CH-A1")
+	for _, told := range []bool{false, true} {
+		for answer, want := range map[string]string{"it is there": "connected", "it has ended": "evicting", "": "evicting"} {
+			h := checked(t, me, told)
+			h.advance(h.s.cfg.Tick)
+			if m := h.last(wire.Ask); m.Incarnation != 5 || m.Epoch != 3 {
+				t.Errorf("the client is asked %+v", m)
+			}
+			here := wire.Message{Kind: wire.Here, Incarnation: 5, Epoch: 3}
+			switch answer {
+			case "it is there":
+				h.message(host, here)
+				h.advance(h.s.cfg.Evict - h.s.cfg.Tick)
+			case "it has ended":
+				here.Code = wire.NotConnected
+				h.message(host, here)
+			default:
+				h.wantState("connected 5 10.0.0.1@tcp/3")
+				h.advance(h.s.cfg.Evict + 2*h.s.cfg.Tick)
+			}
+			h.wantState(want + " 5 10.0.0.1@tcp/3")
+		}
+	}
+}
+
+// TestCheckedAgainAndAgain: CH-10: evictions that arrive over and over do not put off the time at which the client's master
+// evicts a client that has ended, while its node goes on sending other messages.
+func TestCheckedAgainAndAgain(t *testing.T) {
+	spec.Covers(t, "CH-10")
+	h := checked(t, me, false)
+	h.slowLook = true
+	for begin := h.now; h.state() == "connected 5 10.0.0.1@tcp/3"; {
+		if h.advance(time.Second); h.now > begin+h.s.cfg.Evict+4*h.s.cfg.Tick {
+			t.Fatal("the client is still connected")
+		}
+		h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now})
+		h.wanted(otherB, farChoice(wire.TimedOut))
+	}
+	h.wantState("none") // the master was evicting the client, as the other server was
+}
+
+// TestLaterChoiceIsCheckedElsewhere: CH-63, CH-A1: a server that is not the client's master asks that one at the next
+// tick, once. If the master knows the client, it stays. If not, or if the master dies, it becomes an orphan, as without the eviction,
+// and has T_orphan to name another master. The same eviction does not end it then.
+func TestLaterChoiceIsCheckedElsewhere(t *testing.T) {
+	spec.Covers(t, "CH-63", "CH-A1")
+	for _, told := range []bool{false, true} {
+		for answer, want := range map[string]string{"it is known": "connected", "it is not known": "orphaned", "the master dies": "orphaned"} {
+			h := checked(t, otherA, told)
+			h.advance(h.s.cfg.Tick)
+			if m := h.last(wire.Digest); m.Entries.Len() != 1 || m.Entries.At(0).Client != testClient {
+				t.Errorf("the master is asked %+v", m)
+			}
+			h.advance(h.s.cfg.Tick)
+			if strings.Contains(h.words(), "digest") {
+				t.Errorf("the master is asked again: %q", h.words())
+			}
+			reply := wire.Message{Kind: wire.DigestReply}
+			switch answer {
+			case "the master dies":
+				h.step(ServerInput{Kind: ServerHealth, Server: otherA, Lifetime: 1})
+			case "it is not known":
+				reply.Entries = entries(wire.Entry{Client: testClient, Incarnation: 5})
+				fallthrough
+			default:
+				h.message(nid.ProcessID{NID: otherA, PID: nid.LustrePID}, reply)
+			}
+			h.wantState(want + " 5 10.0.0.2@tcp/3")
+			if r := h.wanted(otherB, farChoice(wire.TimedOut)); r.Evicted != 0 {
+				t.Errorf("%s: %+v", answer, r)
+			}
+			h.advance(h.s.cfg.Orphan / 2)
+			h.wantState(want + " 5 10.0.0.2@tcp/3")
+			if h.advance(h.s.cfg.Orphan); (h.state() == "none") != (want == "orphaned") {
+				t.Errorf("%s: after T_orphan the client is %q", answer, h.state())
+			}
+		}
+	}
+}
+
+// TestLaterChoiceOfRecovering: CH-66, CH-A1: a server that was restarted as the client's master learns at once of an eviction for
+// a later choice, before the client has confirmed the connection. The client stays if it confirms it, and is evicted after
+// T_evict if it does not.
+func TestLaterChoiceOfRecovering(t *testing.T) {
+	spec.Covers(t, "CH-66", "CH-A1")
+	for _, confirms := range []bool{true, false} {
+		h := newHarness(t, nil)
+		h.step(ServerInput{Kind: Restore, Record: &Record{Client: testClient, Incarnation: 5, Master: me, Epoch: 3, Peer: host}})
+		if r := h.wanted(otherB, farChoice(wire.TimedOut)); len(r.Exceptions) != 1 {
+			t.Errorf("%+v", r)
+		}
+		h.wantState("recovering 5 10.0.0.1@tcp/3")
+		h.advance(h.s.cfg.Evict / 2)
+		want := "evicting"
+		if confirms {
+			want = "connected"
+			h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 3})
+		}
+		h.advance(h.s.cfg.Evict/2 + 2*h.s.cfg.Tick)
+		h.wantState(want + " 5 10.0.0.1@tcp/3")
+	}
+}
+
+// TestToldSameChoice: CH-A1: another server than the client's master tells a tombstone with the epoch of the present choice. The client's
+// master asks the client.
+func TestToldSameChoice(t *testing.T) {
+	spec.Covers(t, "CH-A1")
+	h := newHarness(t, nil)
+	h.connect(5, me, 3)
+	h.advance(h.s.cfg.Tick)
+	h.mute = true
+	h.step(ServerInput{Kind: QuorumIs})
+	h.step(ServerInput{Kind: QuorumIs, Alive: true})
+	h.tellTombstones(otherB, h.last(wire.Tombstones).Sequence, tombstoneOf(3, time.Minute))
+	h.wantState("connected 5 10.0.0.1@tcp/3")
+	h.advance(2 * h.s.cfg.Tick)
+	if m := h.last(wire.Ask); m.Incarnation != 5 || m.Epoch != 3 {
+		t.Errorf("the client is asked %+v", m)
+	}
+}
+
+// TestFarEpoch: CH-62: a server accepts no choice with an epoch for which evictions and tombstones have too few bits.
+func TestFarEpoch(t *testing.T) {
+	spec.Covers(t, "CH-62")
+	for _, epoch := range []uint32{1 << 23, 1<<23 + 7, 1 << 24, 1<<24 + 3, 1<<32 - 1} {
+		h := newHarness(t, nil)
+		h.connect(5, me, epoch)
+		h.want("reject:ahead")
+		h.connect(5, me, 3)
+		h.connect(5, me, epoch)
+		h.want("reject:ahead")
+		h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: epoch, Server: me})
+		h.want("chosen:ahead")
+		h.wantState("connected 5 10.0.0.1@tcp/3")
+	}
+}
+
+// TestRefusedLongAgo: CH-A8, CH-A1: an eviction that the client's master has refused, because the client answered, does not count when
+// the client later chooses the server that ordered it.
+func TestRefusedLongAgo(t *testing.T) {
+	spec.Covers(t, "CH-A8", "CH-A1")
+	h := checked(t, me, false)
+	for range 15 * 60 {
+		h.advance(time.Second)
+		h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 3})
+	}
+	h.wantState("connected 5 10.0.0.1@tcp/3")
+	h.advance(h.s.cfg.Evict + 2*h.s.cfg.Tick) // the client has chosen otherB, and is cut off from this server
+	h.wantState("evicting 5 10.0.0.1@tcp/3")
+	h.done(wire.Reply{Evicted: 1, Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 4, Incarnation: 5, Master: otherB}}}, gone)
+	h.wantState("connected 5 10.0.0.3@tcp/4")
+}
+
+// TestOrphanOfSameChoice: CH-A8: an administrator has an orphan evicted. Another server has not noticed yet that the orphan's master is dead,
+// and answers that the client has that master, by the same choice. The eviction counts all the same.
+func TestOrphanOfSameChoice(t *testing.T) {
+	spec.Covers(t, "CH-A8")
+	h := three(t)
+	h.connect(5, otherA, 3)
+	h.step(ServerInput{Kind: ServerHealth, Server: otherA, Lifetime: 1})
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 3, Incarnation: 5, Master: otherA}}}, otherA)
+	h.wantState("none")
+}
+
+// TestEvictsStrangerOnly: CH-A1: a stranger connects with the ids of clients to a server that does not know them, with a later choice
+// of a master than theirs, or with the same one, and goes silent, or goes on in the next incarnation. That server evicts it, and no
+// client loses its connections or its incarnation, even if their master is cut off soon after that, so that it asks for
+// tombstones.
+func TestEvictsStrangerOnly(t *testing.T) {
+	spec.Covers(t, "CH-A1")
+	for name, tt := range map[string]struct {
+		epoch uint32 // 0: that of the client's own choice
+		next  bool   // the stranger connects in the next incarnation
+	}{
+		"later, silent": {epoch: 1000}, "later, goes on": {epoch: 1000, next: true},
+		"the same, silent": {}, "the same, goes on": {next: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 11, 5)
+			w.run(2 * time.Second)
+			for range 4 {
+				w.add(0, 1, 2)
+			}
+			w.run(20 * time.Second)
+			for _, c := range w.clients {
+				st, victim := c.m.Status(), w.servers[3]
+				m := wire.Message{Kind: wire.Connect, Client: c.name, Incarnation: st.Incarnation, Server: victim.id, Epoch: tt.epoch, Sequence: 1}
+				if tt.epoch == 0 {
+					m.Epoch = st.Epoch
+				}
+				w.send(stranger.NID, victim.id, m.AppendTo(nil))
+				if m.Incarnation, m.Epoch, m.Sequence = m.Incarnation+1, 1, 2; tt.next {
+					w.after(time.Second, func() { w.send(stranger.NID, victim.id, m.AppendTo(nil)) })
+				}
+			}
+			w.run(30 * time.Second)
+			if n := w.servers[3].m.Stats().Ended[wire.TimedOut] + w.servers[3].m.Stats().Ended[wire.Rebooted] + w.servers[3].m.Stats().Kept; n == 0 {
+				t.Error("the stranger was not evicted")
+			}
+			for range 2 {
+				for _, c := range w.clients {
+					if st := c.m.Status(); st.State != "settled" || c.count(Evicted)+c.count(Superseded)+c.count(Dropped) != 0 || len(w.holders(c)) < 3 {
+						w.fail("%v: %+v, connected to %v", c.id, st, w.holders(c))
+					}
+				}
+				id := w.clients[0].m.Status().Master
+				w.cut = func(a, b nid.NID) bool { return a == id && w.server(b) != nil }
+				w.run(w.detect + 2*time.Second) // shorter than T_q
+				w.cut = nil
+				w.run(20 * time.Second)
+			}
+		})
+	}
+}
