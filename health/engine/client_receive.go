@@ -19,6 +19,10 @@ func (c *Client) arrived(in *ClientInput) {
 		return
 	}
 	p := c.known(from.NID)
+	if p == nil && from.PID == c.cfg.PID && m.Kind == wire.Ask && m.Client == c.cfg.ID && m.Incarnation < c.incarnation {
+		c.ended(from.NID, &m)
+		return
+	}
 	if p == nil || from.PID != c.cfg.PID || m.Client != c.cfg.ID || c.phase == resting || !c.about(&m) {
 		c.stats.Stray++
 		return
@@ -60,8 +64,9 @@ func (c *Client) arrived(in *ClientInput) {
 func (c *Client) inquired(p *peer, m *wire.Message) {
 	a := wire.Message{Kind: wire.Here, Sequence: m.Sequence, Epoch: m.Epoch}
 	switch {
-	case m.Incarnation < c.incarnation: // the question is about an incarnation that has ended
-		a.Code, a.Incarnation = wire.NotConnected, m.Incarnation
+	case m.Incarnation < c.incarnation:
+		c.ended(p.id, m)
+		return
 	case m.Code == wire.Stale: // another process wants this client's id, so every server gets an answer
 		a.Epoch = c.epoch
 	case c.phase != settled || p.id != c.master || m.Epoch != c.epoch:
@@ -69,6 +74,13 @@ func (c *Client) inquired(p *peer, m *wire.Message) {
 	}
 	c.stats.Answers++
 	c.send(p.id, &a)
+}
+
+// ended answers a question about an incarnation that has ended. The server that asks may be one to which this
+// incarnation has no connection, and wants none.
+func (c *Client) ended(server nid.NID, m *wire.Message) {
+	c.stats.Answers++
+	c.send(server, &wire.Message{Kind: wire.Here, Code: wire.NotConnected, Incarnation: m.Incarnation, Sequence: m.Sequence, Epoch: m.Epoch})
 }
 
 // about reports whether a message is about this incarnation. A refusal that names a later

@@ -39,7 +39,15 @@ func TestAnswersItsMaster(t *testing.T) {
 	if m := h.sent[0]; m.Kind != wire.Here || m.Code != wire.NotConnected || m.Incarnation != h.c.incarnation-1 {
 		t.Errorf("of an earlier life: %+v", m)
 	}
-	if s := h.c.Stats(); s.Answers != 2 {
+	h.from(gone, wire.Message{Kind: wire.Ask, Epoch: 1, Incarnation: h.c.incarnation - 1}) // the client has no connection to that server
+	if len(h.sent) != 1 || h.sent[0].Code != wire.NotConnected || h.sent[0].Incarnation != h.c.incarnation-1 {
+		t.Errorf("of a former server: %+v", h.sent)
+	}
+	h.from(gone, wire.Message{Kind: wire.Ask, Epoch: 1, Incarnation: h.c.incarnation})
+	if len(h.sent) != 0 {
+		t.Errorf("a server without a connection is answered %+v", h.sent)
+	}
+	if s := h.c.Stats(); s.Answers != 3 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -259,11 +259,12 @@ func (s *Server) accepted(i int32) {
 // answer is always that this incarnation is not connected here. But while the record is being
 // saved, or the client is being evicted, there is no answer: the client repeats the message.
 func (s *Server) disconnect(q *asked) {
-	i, c, code := s.lookup(q)
-	switch {
-	case code == wire.OK && q.m.Sequence != 0 && q.m.Sequence < c.sequence:
-		s.stats.Late++ // the client has connected again, or chosen a master, since it sent this message
+	if i, ok := s.find(q.m.Client); ok && s.conn(i).overdue(q) {
+		s.stats.Late++
 		return
+	}
+	i, _, code := s.lookup(q)
+	switch {
 	case code == wire.OK:
 		s.end(i, wire.Left, q.m.Code == wire.OK)
 	default:
@@ -272,4 +273,12 @@ func (s *Server) disconnect(q *asked) {
 	if q.m.Sequence != 0 && code != wire.Busy {
 		s.send(q.from, &wire.Message{Kind: wire.Reject, Code: wire.NotConnected, Client: q.m.Client, Incarnation: q.m.Incarnation, Sequence: q.m.Sequence})
 	}
+}
+
+// overdue reports whether the client has sent a connect, or a choice of a master, after this farewell. Such a farewell does not end
+// the connection, nor is it a sign of liveness: an incarnation whose later messages had no answer may have ended since,
+// and the client's next one repeats the farewell.
+func (c *conn) overdue(q *asked) bool {
+	late := q.m.Sequence != 0 && q.m.Sequence < c.sequence
+	return late && c.incarnation == q.m.Incarnation && c.peer == q.from && c.state != evicting && c.state != saving
 }

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"testing"
+	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestChooseAfterFarewell: a client gives up a server, sends it a farewell, and then chooses a master while
@@ -16,4 +18,21 @@ func TestChooseAfterFarewell(t *testing.T) {
 	h.wantState("connected 5 10.0.0.3@tcp/2")
 	h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 5, Sequence: 13})
 	h.wantState("none")
+}
+
+// TestFarewellOfEarlierIncarnation: CH-8, CH-10: a client gives up a server, and chooses a master there when it finds no other, but hears
+// no answer, and begins its next incarnation. That one goes on repeating the farewell. The server does not take it for a
+// sign that the earlier incarnation is alive: it asks, and evicts that one.
+func TestFarewellOfEarlierIncarnation(t *testing.T) {
+	spec.Covers(t, "CH-8", "CH-10")
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: me, Sequence: 12})
+	for begin := h.now; h.state() == "connected 5 10.0.0.1@tcp/2"; {
+		if h.advance(5 * time.Second); h.now > begin+2*h.s.cfg.Evict {
+			t.Fatal("the earlier incarnation is still connected")
+		}
+		h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 5, Sequence: 11})
+	}
+	h.wantState("evicting 5 10.0.0.1@tcp/2")
 }
