@@ -1,6 +1,7 @@
 package scoll
 
 import (
+	"crypto/sha256"
 	"slices"
 	"sync"
 
@@ -91,12 +92,19 @@ const (
 // answer. The zero value is ready.
 type ownAnswers struct {
 	mu    sync.Mutex
-	byKey map[attempt]*ownAnswer // answers by attempt; guarded by mu
-	order []answerFor            // keys of byKey, the one added first in front; guarded by mu
+	byKey map[asking]*ownAnswer // answers by what they answer; guarded by mu
+	order []answerFor           // keys of byKey, the one added first in front; guarded by mu
+}
+
+// asking names a question of a broadcast. Without the question, a node could forge an attempt, and so make this node
+// answer the forged question when the genuine request comes.
+type asking struct {
+	attempt
+	question [sha256.Size]byte // digest of the payload
 }
 
 type answerFor struct {
-	attempt
+	asking
 	parent nid.NID // this node's parent in the first attempt's tree
 }
 
@@ -106,21 +114,22 @@ func (m *ownAnswers) of(r *Request) *ownAnswer {
 	if !r.Live() {
 		return new(ownAnswer)
 	}
+	key := asking{r.attempt, sha256.Sum256(r.payload)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	o := m.byKey[r.attempt]
+	o := m.byKey[key]
 	switch {
 	case o != nil:
 		return o
 	case r.repeated:
 		return &ownAnswer{done: true, err: ESTALE}
 	case m.byKey == nil:
-		m.byKey = make(map[attempt]*ownAnswer)
+		m.byKey = make(map[asking]*ownAnswer)
 	}
 	parent := r.ParentNID()
 	m.room(parent)
 	o = new(ownAnswer)
-	m.byKey[r.attempt], m.order = o, append(m.order, answerFor{r.attempt, parent})
+	m.byKey[key], m.order = o, append(m.order, answerFor{key, parent})
 	return o
 }
 
@@ -138,6 +147,6 @@ func (m *ownAnswers) room(parent nid.NID) {
 			return
 		}
 	}
-	delete(m.byKey, m.order[oldest].attempt)
+	delete(m.byKey, m.order[oldest].asking)
 	m.order = slices.Delete(m.order, oldest, oldest+1)
 }
