@@ -2,7 +2,6 @@ package capture
 
 import (
 	"container/list"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -41,6 +40,7 @@ type Counts struct {
 	Broken    uint64 // connections that were given up because the assembler panicked at them
 	BadICRC   uint64 // packets of RoCE whose ICRC is wrong
 	Repeated  uint64 // packets of RoCE that were sent more than once
+	Copies    uint64 // TCP packets that were captured twice, such as at a bond and at one of its ports
 }
 
 // Dissector turns packets into Records: it finds the TCP connections, puts
@@ -125,7 +125,7 @@ func (d *Dissector) tcp(ip *headers.IP, tcp *headers.TCP) bool {
 	if ip.Cut {
 		d.counts.Truncated++
 	}
-	d.segment(netip.AddrPortFrom(ip.Src, tcp.SrcPort), netip.AddrPortFrom(ip.Dst, tcp.DstPort), tcp)
+	d.segment(ip, tcp)
 	d.flushOld()
 	return true
 }

@@ -40,10 +40,12 @@ type flow struct {
 	broken bool
 	old    bool         // all bytes of the segment in the assembler were captured before
 	shut   [2]time.Time // by side: since when its receive window is closed; zero: it is open
+	latest [2]latest    // by side: the latest segment
 }
 
 // segment handles one TCP packet to or from a port of LNet.
-func (d *Dissector) segment(src, dst netip.AddrPort, tcp *headers.TCP) {
+func (d *Dissector) segment(ip *headers.IP, tcp *headers.TCP) {
+	src, dst := netip.AddrPortFrom(ip.Src, tcp.SrcPort), netip.AddrPortFrom(ip.Dst, tcp.DstPort)
 	key := tupleOf(src, dst)
 	f := d.flows[key]
 	if tcp.SYN {
@@ -71,13 +73,9 @@ func (d *Dissector) segment(src, dst netip.AddrPort, tcp *headers.TCP) {
 	f.seen = d.at.Time
 	d.byAge.MoveToBack(f.age)
 	f.watchWindow(side, tcp)
-	late := f.isLate(side, tcp)
+	late, copied := f.isLate(side, tcp), f.isCopy(side, ip.ID, tcp)
 	d.assemble(f, side, tcp)
-	if c := &f.conn.TCP[side]; late && f.old {
-		c.Repeated++
-	} else if late {
-		c.Late++
-	}
+	f.count(side, late, copied)
 	switch {
 	case f.broken:
 		d.forget(f, ErrLost)
