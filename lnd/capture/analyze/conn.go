@@ -185,6 +185,9 @@ func (c *conn) close(now time.Duration, cause error) {
 		if !openEnd {
 			l.open--
 		}
+		if l.open == 0 {
+			l.giveUpCookies(a, now)
+		}
 	}
 	for s := range c.credits {
 		c.credits[s].out.set(a, now, false, &l.sides[c.side(capture.Side(s))].sum.NoCredit)

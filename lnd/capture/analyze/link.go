@@ -173,14 +173,24 @@ func (l *link) hear(a *Analyzer, now time.Duration, limit time.Duration) {
 	l.heard = max(l.heard, now)
 }
 
-// learn notes the incarnation of a side. If it differs from the last one, the node was started again.
+// learn notes the incarnation of a side. If it differs from the last one, the node was started again, and knows no cookies
+// of before.
 func (l *link) learn(a *Analyzer, now time.Duration, side int, incarnation uint64) {
 	s := &l.sides[side]
 	if incarnation != 0 && s.incarnation != 0 && s.incarnation != incarnation {
 		s.sum.Restarts++
 		a.timeline.mark(now, markRestart)
+		l.giveUpCookies(a, now)
 	}
 	if incarnation != 0 {
 		s.incarnation = incarnation
+	}
+}
+
+// giveUpCookies ends the wait of both sides for cookies. A node whose connections to a peer break fails the messages that
+// are under way (lnet-wire §8.1).
+func (l *link) giveUpCookies(a *Analyzer, now time.Duration) {
+	for i := range l.sides {
+		l.sides[i].giveUp(a, now)
 	}
 }

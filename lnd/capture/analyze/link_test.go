@@ -134,6 +134,63 @@ func TestZeroCopy(t *testing.T) {
 	}
 }
 
+// zeroCopy sends messages with cookies.
+func (t *tape) zeroCopy(c *capture.Conn, cookies ...uint64) {
+	for _, n := range cookies {
+		t.give(capture.Record{Kind: capture.Message, Conn: c, From: near, Header: put(nodeA, nodeB, 0), Framed: true, Ksock: ksock.MsgHeader{Type: ksock.LNet, Cookies: [2]uint64{n, 0}}})
+	}
+}
+
+// TestStallLasts: a stall counts up to the report, also if it has not ended then.
+func TestStallLasts(t *testing.T) {
+	spec.Covers(t, "DG-7")
+	p := newTape(Config{PeerCredits: 3})
+	p.zeroCopy(p.dial(nodeA, nodeB, ksock.BulkOut), 2, 3, 4)
+	r := p.Report(p.start.Add(60 * time.Second))
+	if got, want := r.Links[0].Sides[0].ZeroCopy.Full, (Stalls{1, 60 * time.Second, 60 * time.Second}); got != want {
+		t.Errorf("cookies: %+v, want %+v", got, want)
+	}
+	p = newTape(Config{})
+	p.now = time.Second
+	c := p.rdma(1)
+	x := &capture.RoCE{HasMsg: true, Msg: kib.Msg{Header: kib.Header{Type: kib.Immediate, Version: kib.V2}}}
+	p.give(capture.Record{Kind: capture.Exchange, Conn: c, From: near, RoCE: x})
+	r = p.Report(p.start.Add(60 * time.Second))
+	if got, want := r.Links[0].Sides[0].NoCredit, (Stalls{1, 60 * time.Second, 60 * time.Second}); got != want {
+		t.Errorf("credits: %+v, want %+v", got, want)
+	}
+	p.now += 5 * time.Second
+	p.close(c, nil)
+	if got, want := p.onlyLink(t).Sides[0].NoCredit, (Stalls{1, 5 * time.Second, 5 * time.Second}); got != want {
+		t.Errorf("credits, after the end: %+v, want %+v", got, want)
+	}
+}
+
+// TestCookiesOfBrokenConnection: cookies that were under way when the last connection ended, or when a node was started
+// again, cannot come back, and stall nothing any more.
+func TestCookiesOfBrokenConnection(t *testing.T) {
+	spec.Covers(t, "DG-7")
+	for name, breaks := range map[string]func(p *tape, c *capture.Conn){
+		"reset":   func(p *tape, c *capture.Conn) { p.close(c, capture.ErrReset) },
+		"restart": func(*tape, *capture.Conn) {},
+	} {
+		p := newTape(Config{PeerCredits: 3})
+		c := p.dial(nodeA, nodeB, ksock.BulkOut, 5, 6)
+		p.zeroCopy(c, 2, 3, 4)
+		p.now = 5 * time.Second
+		breaks(p, c)
+		c = p.dial(nodeA, nodeB, ksock.BulkOut, 7, 6)
+		p.now = time.Minute
+		p.zeroCopy(c, 2)
+		p.now += time.Second
+		p.noop(c, far, 2, 4)
+		want := ZeroCopy{Requests: 4, Acked: 1, Slowest: time.Second, Mean: time.Second, Full: Stalls{1, 5 * time.Second, 5 * time.Second}}
+		if diff := diff.Diff(want, p.onlyLink(t).Sides[0].ZeroCopy); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
 // TestCookiesBounded: cookies beyond the bound are counted and not followed.
 func TestCookiesBounded(t *testing.T) {
 	spec.Covers(t, "DG-8")

@@ -128,9 +128,7 @@ func (a *Analyzer) Report(now time.Time) *Report {
 	for _, k := range a.pairs.sorted(pairKey.compare) {
 		r.Pairs = append(r.Pairs, PairRow{k.from, k.to, k == pairKey{}, a.pairs.byKey[k].counts()})
 	}
-	for _, l := range a.links.sorted() {
-		r.Links = append(r.Links, l.report(a, r.Duration))
-	}
+	a.reportLinks(r)
 	a.unanswered(r)
 	return r
 }
@@ -153,8 +151,25 @@ func (a *Analyzer) unanswered(r *Report) {
 	r.timeline = &t
 }
 
+// reportLinks describes the links, with the stalls that still last.
+func (a *Analyzer) reportLinks(r *Report) {
+	at := map[*link]int{}
+	for i, l := range a.links.sorted() {
+		at[l] = i
+		r.Links = append(r.Links, l.report(r.Duration))
+	}
+	for _, c := range a.links.conns { // any order: stalls are added up
+		if c.link == nil {
+			continue
+		}
+		for s := range c.credits {
+			r.Links[at[c.link]].Sides[c.side(capture.Side(s))].NoCredit.add(c.credits[s].out, r.Duration)
+		}
+	}
+}
+
 // report describes a link at an instant.
-func (l *link) report(a *Analyzer, now time.Duration) Link {
+func (l *link) report(now time.Duration) Link {
 	out := Link{Ends: l.key, RDMA: l.roce, LinkCounts: l.sum, Silence: l.silent}
 	out.Open, out.MostOpen = l.open, l.most
 	if length := now - l.heard; l.open > 0 && length > out.Silence.Longest {
@@ -162,6 +177,7 @@ func (l *link) report(a *Analyzer, now time.Duration) Link {
 	}
 	for i := range l.sides {
 		out.Sides[i] = l.sides[i].sum
+		out.Sides[i].ZeroCopy.Full.add(l.sides[i].cookies.full, now)
 	}
 	return out
 }

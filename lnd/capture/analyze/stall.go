@@ -35,6 +35,15 @@ func (s *stall) set(a *Analyzer, now time.Duration, on bool, sum *Stalls) {
 	}
 }
 
+// add adds a stall that still lasts.
+func (s *Stalls) add(running stall, now time.Duration) {
+	if running.on {
+		length := max(0, now-running.since)
+		s.Total += length
+		s.Longest = max(s.Longest, length)
+	}
+}
+
 // credits are the credits with which one side of an RDMA connection may send messages (o2iblnd-wire §9).
 type credits struct {
 	depth int // 0: not known, because the capture lacks the handshake
@@ -133,6 +142,12 @@ func (s *linkSide) acked(a *Analyzer, now time.Duration, contains func(uint64) b
 	}
 	c.waiting = kept
 	c.full.set(a, now, len(c.waiting) >= a.cfg.PeerCredits, &z.Full)
+}
+
+// giveUp ends the wait for cookies that cannot come back any more.
+func (s *linkSide) giveUp(a *Analyzer, now time.Duration) {
+	s.cookies.waiting = nil
+	s.cookies.full.set(a, now, false, &s.sum.ZeroCopy.Full)
 }
 
 // Silence is about times in which nothing came over a link while it had connections.
