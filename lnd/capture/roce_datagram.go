@@ -13,11 +13,8 @@ import (
 // o2iblnd in it becomes a Record: a Message, as for socklnd's datagrams, whose Conn says RoCE
 // and names the queue pair that sent it.
 func (r *roce) datagram(f *roceFrame) {
-	c := roceConn{Conn: Conn{
-		RoCE: true, FirstFrame: f.at.Frame, QPs: [2]uint32{uint32(f.DETH.SrcQP), uint32(f.DestQP)},
-		Ends: [2]netip.AddrPort{netip.AddrPortFrom(f.src, ibta.Port), netip.AddrPortFrom(f.dst, ibta.Port)},
-	}}
-	r.emitPacket(&c, Initiator, f)
+	c := unconnected(f)
+	r.emitPacket(c, Initiator, f)
 	if f.err != nil || len(f.Payload) < 4 || binary.LittleEndian.Uint32(f.Payload) != kib.DatagramMagic {
 		return
 	}
@@ -25,6 +22,14 @@ func (r *roce) datagram(f *roceFrame) {
 	rec.Length = uint64(len(f.Payload) + f.gap)
 	rec.parseKibDatagram(f.Payload, r.d.opt.KeepPayload)
 	r.d.deliver(rec)
+}
+
+// unconnected returns what stands for the connection of a packet that belongs to none. It has no ID.
+func unconnected(f *roceFrame) *roceConn {
+	return &roceConn{Conn: Conn{
+		RoCE: true, FirstFrame: f.at.Frame, QPs: [2]uint32{uint32(f.DETH.SrcQP), uint32(f.DestQP)},
+		Ends: [2]netip.AddrPort{netip.AddrPortFrom(f.src, ibta.Port), netip.AddrPortFrom(f.dst, ibta.Port)},
+	}}
 }
 
 // isDatagram reports whether a packet goes to a multicast group.

@@ -133,8 +133,12 @@ func (f *roceFrame) parse(ip, udp []byte) {
 
 // frame finds the connection of a packet and decodes it.
 func (r *roce) frame(f *roceFrame) {
-	if f.OpCode.IsUD() && f.DestQP == ibta.GSI && f.err == nil && f.cut == 0 {
-		r.cm(f)
+	if f.OpCode.IsUD() && f.DestQP == ibta.GSI {
+		if f.err == nil && f.cut == 0 {
+			r.cm(f)
+		} else {
+			r.emitPacket(unconnected(f), Initiator, f)
+		}
 		return
 	}
 	if f.isDatagram() {

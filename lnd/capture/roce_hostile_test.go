@@ -51,6 +51,19 @@ func TestRoCECut(t *testing.T) {
 	}
 }
 
+// TestRoCECutMAD: messages of the connection manager that were captured in part, or are damaged, are packets of no connection.
+func TestRoCECutMAD(t *testing.T) {
+	w := newRoceWire(t)
+	for range 2 {
+		w.packet(0, ibta.Packet{BTH: ibta.BTH{OpCode: ibta.UDSendOnly, DestQP: ibta.GSI}, Payload: make([]byte, ibta.MADSize)})
+	}
+	w.list[0].Data = w.list[0].Data[:28+12+60]
+	w.list[1].Data[28+12+60] ^= 1
+	wantRoCE(t, w.list, `
+		0/0 packet: record is cut short
+		0/0 packet: ICRC is wrong`)
+}
+
 // TestRoCEStrange: messages that are not o2iblnd's are reported as unknown.
 func TestRoCEStrange(t *testing.T) {
 	w := newRoceWire(t)
