@@ -18,6 +18,7 @@ type conn struct {
 	swapped     bool // the initiator is the second end of the link
 	established bool
 	refused     bool    // the acceptor refused the request, the HELLO or the REQ
+	asked       bool    // the initiator sent a REQ with a message of o2iblnd
 	requested   nid.NID // NID that the initiator asked the acceptor for
 	greeted     [2]bool
 	version     [2]ksock.Version
@@ -104,6 +105,8 @@ func (c *conn) cm(now time.Duration, r *capture.Record) {
 		c.incarnation[r.From] = r.RoCE.Msg.SrcStamp
 	}
 	switch r.RoCE.CM.MAD.Attribute {
+	case ibta.AttrREQ:
+		c.asked = c.asked || r.RoCE.HasMsg
 	case ibta.AttrREP:
 		if r.RoCE.HasMsg && !c.established {
 			c.establish(now)
@@ -178,6 +181,9 @@ func (c *conn) close(now time.Duration, cause error) {
 		c.disown()
 		return
 	}
+	if c.of.RoCE && !c.established && !c.asked && !c.refused {
+		return // another program's, or one of which the capture has no message
+	}
 	l, a := c.join(), c.ls.a
 	openEnd := cause == capture.ErrOpenEnd // the connection goes on after the end of the capture
 	if c.established {
@@ -195,18 +201,25 @@ func (c *conn) close(now time.Duration, cause error) {
 	for s := range c.of.TCP {
 		l.sides[c.side(capture.Side(s))].sum.TCP.add(c.of.TCP[s])
 	}
+	c.countEnd(now, openEnd, cause)
+}
+
+// countEnd counts how the connection ended. One that was not established counts as an attempt that failed if the
+// capture has its beginning and its end.
+func (c *conn) countEnd(now time.Duration, openEnd bool, cause error) {
+	l := c.link
 	switch {
 	case openEnd && (c.established || c.greeted != [2]bool{}):
 	case c.established:
 		l.ended[c.typ]++
 		l.sum.Ended++
-		a.timeline.mark(now, markEnded)
+		c.ls.a.timeline.mark(now, markEnded)
 		if cause == capture.ErrReset {
 			l.sum.Reset++
 		}
 	case c.refused:
 		l.sum.Refused++
-	default:
+	case !openEnd && !c.of.MidStream:
 		l.sum.Failed++
 	}
 }

@@ -68,6 +68,40 @@ func TestOpenEnd(t *testing.T) {
 	}
 }
 
+// TestNoFailedAttempt: a connection that was never established failed only if the capture has its beginning and its end,
+// and if it is one of LNet.
+func TestNoFailedAttempt(t *testing.T) {
+	spec.Covers(t, "DG-5")
+	for name, tt := range map[string]struct {
+		change func(*capture.Conn)
+		cause  error
+	}{
+		"begins and ends inside a message": {func(c *capture.Conn) { c.MidStream = true }, nil},
+		"the capture ends":                 {func(*capture.Conn) {}, capture.ErrOpenEnd},
+		"RDMA of another program":          {func(c *capture.Conn) { c.RoCE = true }, nil},
+	} {
+		p := newTape(Config{})
+		c := p.attempt(nodeA, nodeB)
+		tt.change(c)
+		p.close(c, tt.cause)
+		for _, l := range p.report().Links {
+			if l.LinkCounts != (LinkCounts{}) || tt.cause == nil && c.RoCE {
+				t.Errorf("%s: %+v", name, l)
+			}
+		}
+	}
+	p := newTape(Config{})
+	c := p.attempt(nodeA, nodeB)
+	c.RoCE = true
+	x := &capture.RoCE{HasMsg: true}
+	setAttribute(x, 0x10)
+	p.give(capture.Record{Kind: capture.CMMessage, Conn: c, RoCE: x})
+	p.close(c, nil)
+	if got := p.onlyLink(t).LinkCounts; got != (LinkCounts{Failed: 1}) {
+		t.Errorf("a request of o2iblnd without an answer: %+v", got)
+	}
+}
+
 // TestSilence: a time in which neither side says anything counts while a connection is open, and is
 // a gap if it is longer than keepalive allows.
 func TestSilence(t *testing.T) {
@@ -170,16 +204,15 @@ func TestStallLasts(t *testing.T) {
 // again, cannot come back, and stall nothing any more.
 func TestCookiesOfBrokenConnection(t *testing.T) {
 	spec.Covers(t, "DG-7")
-	for name, breaks := range map[string]func(p *tape, c *capture.Conn){
-		"reset":   func(p *tape, c *capture.Conn) { p.close(c, capture.ErrReset) },
-		"restart": func(*tape, *capture.Conn) {},
-	} {
+	for name, incarnation := range map[string]uint64{"reset": 5, "restart": 7} {
 		p := newTape(Config{PeerCredits: 3})
 		c := p.dial(nodeA, nodeB, ksock.BulkOut, 5, 6)
 		p.zeroCopy(c, 2, 3, 4)
 		p.now = 5 * time.Second
-		breaks(p, c)
-		c = p.dial(nodeA, nodeB, ksock.BulkOut, 7, 6)
+		if name == "reset" {
+			p.close(c, capture.ErrReset)
+		}
+		c = p.dial(nodeA, nodeB, ksock.BulkOut, incarnation, 6)
 		p.now = time.Minute
 		p.zeroCopy(c, 2)
 		p.now += time.Second
