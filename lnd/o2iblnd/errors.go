@@ -74,7 +74,7 @@ var advices = map[Reason]string{
 	RefusedLimit:     "raise max_conns",
 	Unreachable:      "is the node up, and does UDP port 4791 get through?",
 	NoListener:       "is LNet started there, and service the same on both sides?",
-	RejectedMTU:      "see the MTU of the peer's interface",
+	RejectedMTU:      "the peer's interface has a smaller MTU, and this device cannot send shorter packets: make the MTUs of both interfaces equal",
 	RejectedVersion:  "version 1 is not spoken: the peer needs Lustre 2.4 or later",
 	RejectedLimit:    "see the peer's log",
 	Rejected:         "the peer's log says why; often it has no NI on this net",

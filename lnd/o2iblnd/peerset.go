@@ -54,7 +54,8 @@ type peerSetConfig struct {
 	stamp        uint64 // incarnation stamp of this NI
 	depth        int    // queue depth: peer_credits
 	connsPerPeer int
-	mtu          int // path MTU that is configured, or the device's
+	mtu          int  // path MTU that is configured, or the device's
+	fixedMTU     bool // the device cannot request another path MTU
 }
 
 // Bounds of attempts, which are the kernel's (o2iblnd-wire §7.2).

@@ -86,11 +86,14 @@ type Device interface {
 
 // DeviceAttr describes a device.
 type DeviceAttr struct {
-	Addr  netip.Addr // IP address of the device, which is its GID
-	GUID  uint64     // GUID of the channel adapter
-	MTU   int        // most payload bytes of a packet: 256 to 4096
-	Frags int        // most fragments of a region; see MR.Frags
-	SGEs  int        // most pieces of memory of a work request
+	Addr netip.Addr // IP address of the device, which is its GID
+	GUID uint64     // GUID of the channel adapter
+	MTU  int        // most payload bytes of a packet: 256 to 4096
+	// FixedMTU says that the packets of connections that this side opens have MTU bytes: Connect refuses other
+	// values of ConnConfig.MTU.
+	FixedMTU bool
+	Frags    int // most fragments of a region; see MR.Frags
+	SGEs     int // most pieces of memory of a work request
 }
 
 // PD is a protection domain: queue pairs can use only the memory of their own domain.

@@ -87,7 +87,7 @@ func (d *device) open() error {
 
 // describe fills in d.attr.
 func (d *device) describe() error {
-	d.attr.GUID, d.attr.MTU = uint64(d.limit.guid), int(d.limit.mtu)
+	d.attr.GUID, d.attr.MTU, d.attr.FixedMTU = uint64(d.limit.guid), int(d.limit.mtu), true
 	d.attr.Frags, d.attr.SGEs = 1, int(min(d.limit.max_sges, mostPieces))
 	if want := d.cfg.MTU; want != 0 && want < d.attr.MTU {
 		return fmt.Errorf("packets of %d bytes are asked for, the device at %v has %d: with libibverbs they are what the interface "+

@@ -57,6 +57,30 @@ func connects(t *testing.T, s *suite) {
 	}
 }
 
+// smallerMTU: a device opens connections with a smaller path MTU, or its attributes say that it does not.
+func smallerMTU(t *testing.T, s *suite) {
+	s.listen(1)
+	x := s.nodes[0].device.Attr()
+	cfg := s.nodes[0].config()
+	if cfg.MTU = x.MTU / 2; cfg.MTU < 256 {
+		t.Skip("the device has the smallest MTU")
+	}
+	events, tells := tell()
+	_, err := s.nodes[0].device.Connect(s.to(1), cfg, tells)
+	if refused := err != nil; refused != x.FixedMTU {
+		t.Fatalf("%+v: %v", x, err)
+	}
+	if x.FixedMTU {
+		return
+	}
+	if _, err := take(t, s.nodes[1].requests).Accept(s.nodes[1].config(), func(verbs.Conn, verbs.Event) {}); err != nil {
+		t.Fatal(err)
+	}
+	if e := take(t, events); e.Kind != verbs.Established {
+		t.Errorf("%+v", e)
+	}
+}
+
 // rejects: a consumer's refusal comes with its reason and private data.
 func rejects(t *testing.T, s *suite) {
 	s.listen(1)

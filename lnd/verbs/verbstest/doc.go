@@ -29,6 +29,7 @@ func Run(t *testing.T, h Harness) {
 	}{
 		{"Attr", attr},
 		{"Connect", connects},
+		{"SmallerMTU", smallerMTU},
 		{"Reject", rejects},
 		{"NoListener", noListener},
 		{"Listen", listens},
