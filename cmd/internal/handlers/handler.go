@@ -109,7 +109,8 @@ func (h *handler) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ended = true
-	events, _ := h.queue.take()
+	events, missed := h.queue.take()
+	h.status.Missed += missed
 	for i := range events {
 		events[i].lost()
 	}
@@ -169,7 +170,7 @@ func (h *handler) finish(events []event, run Run) {
 	s.Running, s.Problem, s.Last = false, run.Error, &run
 	s.Runs++
 	s.Events += uint64(run.Events)
-	s.Missed += run.Missed
+	h.status.Missed += missed
 	if run.Failed() {
 		s.Failures++
 	}

@@ -179,6 +179,9 @@ func TestMissed(t *testing.T) {
 		<-time.After(15 * time.Second)
 		big := strings.Repeat("x", MaxEvent-2) // as JSON, in quotation marks, it has MaxEvent bytes
 		f.set.Tell("e", 7)
+		if s := f.set.Status()[0]; s.Waiting != 0 || s.Missed != 7 || !s.Running {
+			t.Errorf("while the run goes on that is told what was dropped: %+v", s)
+		}
 		for range MaxBytes / MaxEvent {
 			f.set.Tell("e", big)
 		}
