@@ -71,6 +71,16 @@ func (h *handler) add(e event) {
 	}
 }
 
+// hasEnded reports whether the handler and its program have ended.
+func (h *handler) hasEnded() bool {
+	select {
+	case <-h.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // loop runs the program for batches of events until ctx ends.
 func (h *handler) loop(ctx context.Context) {
 	defer h.end()
@@ -160,6 +170,7 @@ func (h *handler) begin() ([]event, Batch, bool) {
 		b.Events[i] = events[i].text
 	}
 	h.status.Running = true
+	h.status.Missed += missed
 	return events, b, true
 }
 
@@ -170,7 +181,6 @@ func (h *handler) finish(events []event, run Run) {
 	s.Running, s.Problem, s.Last = false, run.Error, &run
 	s.Runs++
 	s.Events += uint64(run.Events)
-	h.status.Missed += missed
 	if run.Failed() {
 		s.Failures++
 	}

@@ -77,10 +77,11 @@ type Set struct {
 	watch atomic.Pointer[func(event string, record any)] // nil: events go to the handlers alone
 	list  atomic.Pointer[[]*handler]
 
-	ctx    context.Context // canceled by End
-	cancel context.CancelFunc
-	loops  sync.WaitGroup
-	change sync.Mutex // held while handlers are replaced, and while ctx is canceled
+	ctx     context.Context // canceled by End
+	cancel  context.CancelFunc
+	loops   sync.WaitGroup
+	change  sync.Mutex          // held while handlers are replaced, and while ctx is canceled
+	leaving map[string]*handler // by name, the latest handler that was taken out of list; it may have ended; guarded by change
 }
 
 // Start starts handlers, each with a goroutine until [Set.End].
@@ -90,60 +91,11 @@ func Start(cfg Config) *Set {
 }
 
 func start(cfg Config, run runFunc) *Set {
-	s := &Set{cfg: cfg, run: run}
+	s := &Set{cfg: cfg, run: run, leaving: map[string]*handler{}}
 	s.list.Store(new([]*handler))
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.Replace(cfg.Handlers, func(string) bool { return false })
 	return s
-}
-
-// Replace replaces the handlers. A handler whose name is in the new list and for which keep returns true
-// goes on as it is. The others end: a running program gets SIGTERM, and after Grace SIGKILL, and queued
-// events are dropped. A new handler with the name of an old one runs its program only after the old one
-// has ended. After End, Replace does nothing.
-func (s *Set) Replace(handlers []Handler, keep func(name string) bool) {
-	s.change.Lock()
-	defer s.change.Unlock()
-	before := map[string]*handler{}
-	for _, h := range *s.list.Load() {
-		before[h.cfg.Name] = h
-	}
-	if s.ctx.Err() != nil {
-		return
-	}
-	var list, added []*handler
-	for _, cfg := range handlers {
-		h := before[cfg.Name]
-		if h == nil || !keep(cfg.Name) {
-			h = newHandler(cfg, s.cfg, s.run)
-			added = append(added, h)
-		}
-		list = append(list, h)
-	}
-	s.list.Store(&list)
-	for _, h := range before {
-		if !slices.Contains(list, h) {
-			h.cancel()
-		}
-	}
-	for _, h := range added {
-		s.launch(h, before[h.cfg.Name])
-	}
-}
-
-// launch starts the handler h. It first waits for the end of before, an earlier handler of the same
-// name; nil: there was none.
-func (s *Set) launch(h, before *handler) {
-	var ctx context.Context
-	ctx, h.cancel = context.WithCancel(s.ctx)
-	s.loops.Go(func() {
-		defer close(h.done)
-		defer h.cancel()
-		if before != nil {
-			<-before.done
-		}
-		h.loop(ctx)
-	})
 }
 
 // End begins to end the handlers: running programs get SIGTERM, and after Grace SIGKILL. Queued
@@ -166,15 +118,7 @@ func (s *Set) Wait(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	var names []string
-	for _, h := range *s.list.Load() {
-		select {
-		case <-h.done:
-		default:
-			names = append(names, h.cfg.Name)
-		}
-	}
-	return fmt.Errorf("programs of handlers have not ended: %s: %w", strings.Join(names, ", "), err)
+	return fmt.Errorf("programs of handlers have not ended: %s: %w", strings.Join(s.unended(), ", "), err)
 }
 
 // Watch calls f with each event from now on, selected or not, in the goroutine that reports it.

@@ -33,6 +33,7 @@ type fake struct {
 	batches []Batch
 	inputs  []int         // the length of each input, in bytes
 	takes   time.Duration // length of a run, which also ends with its context
+	lingers time.Duration // for how long a run goes on after the end of its context
 	result  program.Result
 	err     error
 }
@@ -55,7 +56,7 @@ func (f *fake) run(ctx context.Context, r *program.Run) (program.Result, error) 
 	}
 	f.running[b.Handler] = true
 	f.began, f.batches, f.inputs = append(f.began, time.Now()), append(f.batches, b), append(f.inputs, len(r.Input))
-	takes, result, err := f.takes, f.result, f.err
+	takes, lingers, result, err := f.takes, f.lingers, f.result, f.err
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
@@ -66,6 +67,7 @@ func (f *fake) run(ctx context.Context, r *program.Run) (program.Result, error) 
 	case <-time.After(takes):
 		return result, err
 	case <-ctx.Done():
+		<-time.After(lingers)
 		return program.Result{Exit: -15}, nil
 	}
 }
@@ -177,11 +179,11 @@ func TestMissed(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		<-time.After(15 * time.Second)
-		big := strings.Repeat("x", MaxEvent-2) // as JSON, in quotation marks, it has MaxEvent bytes
-		f.set.Tell("e", 7)
 		if s := f.set.Status()[0]; s.Waiting != 0 || s.Missed != 7 || !s.Running {
 			t.Errorf("while the run goes on that is told what was dropped: %+v", s)
 		}
+		big := strings.Repeat("x", MaxEvent-2) // as JSON, in quotation marks, it has MaxEvent bytes
+		f.set.Tell("e", 7)
 		for range MaxBytes / MaxEvent {
 			f.set.Tell("e", big)
 		}
@@ -351,6 +353,28 @@ func TestReplace(t *testing.T) {
 		f.set.Replace([]Handler{handlerOf("late")}, all) // Replace after End has no effect
 		if n := len(f.set.Status()); n != 3 {
 			t.Errorf("%d handlers after the end", n)
+		}
+	})
+}
+
+// TestPutBack: a handler that was taken out and put back, even twice, runs its program only after the program of the
+// first one has ended, however long that ignores SIGTERM.
+func TestPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t, handlerOf("h"))
+		f.next(time.Minute, program.Result{}, nil)
+		f.lingers = 3 * time.Second
+		f.set.Tell("event", 1)
+		synctest.Wait()
+		for range 2 {
+			f.set.Replace(nil, all)
+			f.set.Replace([]Handler{handlerOf("h")}, all)
+		}
+		f.set.Tell("event", 2)
+		<-time.After(4 * time.Second)
+		f.end()
+		if n := len(f.batches); n != 2 || fmt.Sprint(numbers(&f.batches[n-1])) != "[2]" {
+			t.Errorf("%d programs were run", n)
 		}
 	})
 }
