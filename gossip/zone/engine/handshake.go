@@ -11,9 +11,9 @@ func (m *Machine) request(l *link) {
 }
 
 // establish brings a link up and sends the whole view (MS-53), unless the link was up
-// before in the same incarnation of the peer.
+// before and this incarnation of the peer was sent the view then.
 func (m *Machine) establish(l *link, v wire.Version) {
-	again := l.state == up && l.version.Inc == v.Inc
+	again := l.state == up && l.sent == v.Inc
 	l.state, l.probing, l.doubted, l.local, l.version = up, false, false, false, v
 	l.heard, l.backoff, l.hops = m.now, m.cfg.Heartbeat, 0
 	l.last, l.met, l.tries = m.now, true, 0
@@ -23,7 +23,7 @@ func (m *Machine) establish(l *link, v wire.Version) {
 	if again {
 		return
 	}
-	l.repair, l.tables = agreement{}, agreement{}
+	l.sent, l.repair, l.tables = v.Inc, agreement{}, agreement{}
 	m.sendBase(l, 0)
 	m.attributes.greet(m, l)
 }

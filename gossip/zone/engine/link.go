@@ -56,6 +56,7 @@ type link struct {
 	due     time.Duration // connecting: the instant when the attempt fails; retrying: the instant when the next attempt begins
 	backoff time.Duration // time to the next attempt to connect
 	version wire.Version  // newest version of the peer that arrived on the link
+	sent    uint64        // incarnation of the peer that was sent the whole view when the link came up
 	said    wire.Version  // this node's version when it last asked for the link
 	replied time.Duration // when this node last answered with its whole view
 	repair  agreement     // progress of comparing the views with the peer
