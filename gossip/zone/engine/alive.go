@@ -99,6 +99,7 @@ func (m *Machine) joins(p wire.Ref, v wire.Version) {
 	if m.delegate != nil {
 		m.delegate.memberJoined(m, p, v)
 	}
+	m.supervisor.joined = m.now
 }
 
 // leaves handles a member that left the view, or began another incarnation.

@@ -19,6 +19,7 @@ type guarded struct {
 	holder    wire.ID       // the first delegate whose activation had the number highest
 	due       time.Duration // deadline after which a silent delegate is given up
 	active    time.Duration // when a message of an active delegate last arrived
+	aged      time.Duration // when the stale entry was last written
 	rival     rival
 }
 

@@ -46,7 +46,9 @@ func (s *supervision) age(m *Machine, g *guarded) {
 		return
 	}
 	g.due = min(g.due, m.now+m.cfg.Timeout) // look again for entries of other supervisors
-	if e := g.published; e.State == Current {
+	// A member that joined after the entry was written adds only the time since its join to the entry's age.
+	if e := g.published; e.State == Current || s.joined > g.aged {
+		g.aged = m.now
 		e.State, e.Age, e.Delegates = Stale, silent, g.own()
 		s.publish(m, g, &e)
 	}

@@ -17,6 +17,7 @@ type supervision struct {
 	most    int           // bound of the number of members of all zones together
 	orphans map[string]orphan
 	refused time.Duration // when the event ZoneRefused may be reported again
+	joined  time.Duration // when a member last joined the view
 }
 
 // Bounds of what delegates can make a supervisor remember.
