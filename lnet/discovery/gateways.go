@@ -20,6 +20,8 @@ type gateways struct {
 	config  route.CheckerConfig // settings of the checks; guarded by mu, like all fields below
 	checker route.Checker
 	timer   machine.Timer
+	telling bool // a goroutine is running the method changed
+	stale   bool // there was a change since that goroutine last read which gateways there are
 	closed  bool
 }
 
@@ -61,8 +63,27 @@ func (a *Agent) GatewayChecks() (interval, timeout time.Duration) {
 	return a.checks.config.Interval, a.checks.config.Timeout
 }
 
-// changed tells discovery and the checker which gateways there are.
+// changed tells discovery and the checker which gateways there are. One goroutine at a time does so, and again if
+// there was a change meanwhile: what they are told last is the latest state. No lock is held during the calls,
+// which may cause changes.
 func (g *gateways) changed() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stale = true
+	if g.telling {
+		return
+	}
+	g.telling = true
+	for g.stale {
+		g.stale = false
+		g.mu.Unlock()
+		g.tell()
+		g.mu.Lock()
+	}
+	g.telling = false
+}
+
+func (g *gateways) tell() {
 	targets, nets := g.node.Gateways(), g.node.RoutedNets()
 	routes := engine.Input{Kind: engine.RoutesAre, Beyond: nets}
 	for _, t := range targets {

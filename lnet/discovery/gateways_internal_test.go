@@ -1,0 +1,96 @@
+package discovery
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/lo"
+	"ulnet/lnet"
+	"ulnet/lnet/discovery/engine"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
+	"ulnet/portals"
+)
+
+// mute is a driver whose messages are lost.
+type mute struct {
+	lnd.NI
+	up     lnd.Upcalls
+	onSend func() // called by Send; nil: no call
+}
+
+func (*mute) Type() nid.NetType              { return nid.MustParseNet("tcp").Type() }
+func (*mute) NID() nid.NID                   { return nid.MustParse("10.0.0.1@tcp") }
+func (*mute) Shutdown(context.Context) error { return nil }
+
+func (m *mute) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	m.up = up
+	return m, nil
+}
+
+func (m *mute) Send(lm *lnd.Message) {
+	if m.onSend != nil {
+		m.onSend()
+	}
+	m.up.Finalize(lm, nil)
+}
+
+// newMute returns an agent whose messages are lost.
+func newMute(t *testing.T) (*Agent, *mute) {
+	node, driver := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()}), new(mute)
+	table := portals.New(node)
+	if _, err := node.AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(table, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = a.Close(context.Background())
+		if err := node.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := node.AddNI(driver, lnd.Config{Net: nid.MustParseNet("tcp")}); err != nil {
+		t.Fatal(err)
+	}
+	return a, driver
+}
+
+// TestDeletedMeanwhile: a route is deleted while discovery is told of the gateways because an NI has changed. Its
+// gateway is no longer checked.
+func TestDeletedMeanwhile(t *testing.T) {
+	spec.Covers(t, "RT-6")
+	a, driver := newMute(t)
+	r := route.New(nid.MustParseNet("tcp7"), nid.MustParse("10.0.0.9@tcp"))
+	if err := a.node.AddRoute(r); err != nil {
+		t.Fatal(err)
+	}
+	// The discovery of another node waits. So the agent sends a ping when it is told of the gateways.
+	a.mu.Lock()
+	a.inbox = append(a.inbox, request{Input: engine.Input{Kind: engine.Refresh, NID: nid.MustParse("10.0.0.8@tcp")}})
+	a.mu.Unlock()
+	deleted := false
+	driver.onSend = func() {
+		driver.onSend, deleted = nil, true
+		if err := a.node.DeleteRoute(r.Net, r.Gateway); err != nil {
+			t.Error(err)
+		}
+	}
+	a.checks.changed()
+	if !deleted {
+		t.Fatal("no message was sent")
+	}
+	var out route.CheckOutput
+	a.checks.mu.Lock()
+	wake := a.checks.checker.Step(a.node.Clock().Now()+time.Hour, route.CheckInput{}, &out)
+	a.checks.mu.Unlock()
+	if len(out.Changes) != 0 || len(out.Checks) != 0 || wake != machine.Never {
+		t.Errorf("the gateway is still checked: %+v, next at %v", out, wake)
+	}
+}
