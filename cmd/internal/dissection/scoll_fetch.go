@@ -95,7 +95,7 @@ func (c *collectives) data(r *capture.Record, f *collectiveFetch) (capture.Under
 	if err == nil {
 		err = c.take(f.of, list)
 	}
-	if err == nil && f.of.members == nil {
+	if err == nil && f.of.located == nil {
 		f.of.locate(c) // sets the hop (ranks of sender and receiver) of the request; the hop of its reply is the reverse of it
 	}
 	return d, err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -253,6 +254,48 @@ func TestScollMidway(t *testing.T) {
 	if seen < 20 {
 		t.Errorf("%d requests", seen)
 	}
+}
+
+// TestScollListsAreBounded: requests that are remembered keep no more lists of members alive than the bound allows.
+func TestScollListsAreBounded(t *testing.T) {
+	const lists, members = 3000, 90
+	creation, _ := first(t, recorded(t), scollwire.RequestPortal, 0)
+	h, _, err := scollwire.ParseRequestHeader(creation.Payload)
+	if err != nil || h.ListSize == 0 {
+		t.Fatal(h, err)
+	}
+	known := newCollectives(nil)
+	before := heap()
+	for i := range uint32(lists) {
+		targets := make([]scoll.Target, members)
+		for k := range targets {
+			targets[k] = scoll.Target{NID: nid.FromNumber(creation.Header.SrcNID.Net(), i<<16+uint32(k)), Entities: make([]scollwire.Entity, 1)}
+		}
+		list, err := scoll.NewMembership(targets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.ReplyBits, h.Nodes, h.Group.Digest, h.ListSize, h.PayloadSize = uint64(i), members, list.Digest(), uint32(list.Size()), 0
+		r := creation
+		r.Payload = list.AppendTo(h.AppendTo(nil))
+		r.Header.PayloadLength = uint32(len(r.Payload))
+		if s, ok := known.read(&r); !ok || s.Err != nil {
+			t.Fatal(s.Err)
+		}
+	}
+	const list, request = 200 * members, 1 << 10 // more than the memory that one of them takes
+	if grown := heap() - before; grown > rememberedLists*list+lists*request {
+		t.Errorf("%d KiB are alive", grown>>10)
+	}
+	runtime.KeepAlive(known)
+}
+
+// heap returns how many bytes on the heap are in use after a garbage collection.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // TestScollMembers: with a list of members, the ranks are shown, provided that the list has as many

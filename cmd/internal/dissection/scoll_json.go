@@ -53,8 +53,8 @@ func (o *object) request(q *collectiveRequest) {
 	o.put("first_attempt", decimal(q.First))
 	o.put("root_incarnation", decimal(q.RootIncarnation))
 	o.put("root", q.Root) // rank of the root
-	if q.members != nil {
-		o.put("root_nid", q.members.NID(int(q.Root)).String())
+	if n, ok := q.nid(q.Root); ok {
+		o.put("root_nid", n.String())
 	}
 }
 

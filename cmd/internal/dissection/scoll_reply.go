@@ -163,10 +163,10 @@ func (p *collectiveReply) Details() []string {
 
 // of returns the NID of a rank in parentheses, or "" if the NID is unknown.
 func (p *collectiveReply) of(rank uint32) string {
-	if p.to == nil || p.to.members == nil || int(rank) >= p.to.members.Len() {
-		return ""
+	if n, ok := p.to.nid(rank); ok {
+		return fmt.Sprintf(" (%v)", n)
 	}
-	return fmt.Sprintf(" (%v)", p.to.members.NID(int(rank)))
+	return ""
 }
 
 // MarshalJSON implements json.Marshaler.

@@ -17,7 +17,7 @@ type collectiveRequest struct {
 	wire.RequestHeader
 	src, dest nid.NID
 	hop       hop
-	members   *scoll.Membership // members of the tree; nil: not known
+	located   *collectives // has the list of members of the tree, unless it has forgotten it; nil: the list is not known
 	payload   snippet
 	order     string         // text of a request to a service of lnetd; "": to another service
 	evictions *evictionBatch // parsed payload of client health; nil: the payload belongs to another service
@@ -118,22 +118,15 @@ func (c *collectives) take(q *collectiveRequest, list *scoll.Membership) error {
 
 // locate finds the request's hop in the tree and checks it, if the list of members is known.
 func (q *collectiveRequest) locate(c *collectives) {
-	digest := q.Group.Digest
-	if q.Flags&wire.FlagSubset != 0 {
-		digest = q.Live
-	}
-	list, ok := c.lists.get(digest)
-	if !ok && c.assumed != nil && c.assumed.Len() == int(q.Nodes) {
-		list, ok = c.assumed, true
-	}
-	if !ok {
+	list := c.listOf(q)
+	if list == nil {
 		return
 	}
 	if list.Len() != int(q.Nodes) {
 		q.remark("the group has %d nodes, the tree %d", list.Len(), q.Nodes)
 		return
 	}
-	q.members = list
+	q.located = c
 	topology, _ := q.Tree.Topology()
 	over := tree.Tree{Topology: topology, N: list.Len(), Root: int(q.Root)}
 	q.hop = hop{from: list.Rank(q.src), to: list.Rank(q.dest)}
@@ -147,6 +140,34 @@ func (q *collectiveRequest) locate(c *collectives) {
 	} else if parent != q.hop.from {
 		q.remark("the parent of rank %d is rank %d, not %d", q.hop.to, parent, q.hop.from)
 	}
+}
+
+// listOf returns the list of members of a request's tree, or nil if it is not known. The lists take far more memory
+// than the requests, so requests do not refer to them.
+func (c *collectives) listOf(q *collectiveRequest) *scoll.Membership {
+	digest := q.Group.Digest
+	if q.Flags&wire.FlagSubset != 0 {
+		digest = q.Live
+	}
+	if list, ok := c.lists.get(digest); ok {
+		return list
+	}
+	if c.assumed != nil && c.assumed.Len() == int(q.Nodes) {
+		return c.assumed
+	}
+	return nil
+}
+
+// nid returns the NID of a rank, or false if it is not known.
+func (q *collectiveRequest) nid(rank uint32) (nid.NID, bool) {
+	if q == nil || q.located == nil {
+		return nid.NID{}, false
+	}
+	list := q.located.listOf(q)
+	if list == nil || int(rank) >= list.Len() {
+		return nid.NID{}, false
+	}
+	return list.NID(int(rank)), true
 }
 
 func (q *collectiveRequest) remark(format string, args ...any) {
@@ -171,8 +192,8 @@ func (q *collectiveRequest) name() string {
 
 // root returns the rank of the root, with its NID if that is known.
 func (q *collectiveRequest) root() string {
-	if q.members != nil && int(q.Root) < q.members.Len() {
-		return fmt.Sprintf("%d (%v)", q.Root, q.members.NID(int(q.Root)))
+	if n, ok := q.nid(q.Root); ok {
+		return fmt.Sprintf("%d (%v)", q.Root, n)
 	}
 	return fmt.Sprint(q.Root)
 }
