@@ -139,6 +139,9 @@ func (d *dump) read(ctx context.Context, src source) error {
 	d.filter.Reset()
 	d.known = dissection.NewProtocols(d.members)
 	dissector, end := d.dissector(src)
+	if d.save != nil && src.live {
+		err = errors.Join(d.save.begin(), d.out.Flush())
+	}
 	for err == nil {
 		err = d.packet(dissector, src, in)
 	}
@@ -185,9 +188,19 @@ func (d *dump) packet(dissector *capture.Dissector, src source, in packets) erro
 		err = d.save.packet(p)
 	}
 	if err == nil && (src.live || d.follow) {
-		err = d.out.Flush()
+		err = d.flush()
 	}
 	return err
+}
+
+// flush writes out what was printed and saved so far.
+func (d *dump) flush() error {
+	if d.save != nil && d.save.ng != nil {
+		if err := d.save.ng.Flush(); err != nil {
+			return err
+		}
+	}
+	return d.out.Flush()
 }
 
 // record filters, counts and prints the next record of the dissector.

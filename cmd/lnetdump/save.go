@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
@@ -33,11 +35,18 @@ func newSaver(name string, stdout io.Writer) (*saver, error) {
 	return s, nil
 }
 
+// begin writes the beginning of the file, for programs that wait for it before there is a packet.
+func (s *saver) begin() error {
+	if _, err := s.index(capture.LinkRaw); err != nil {
+		return err
+	}
+	return s.ng.Flush()
+}
+
 // packet writes p.
 func (s *saver) packet(p capture.Packet) error {
-	if p.Link == capture.LinkLinuxSLL2 { // converted, because gopacket cannot write this link type
-		const header = 20
-		p.Link, p.Data, p.Length = capture.LinkRaw, p.Data[header:], p.Length-header
+	if p.Link == capture.LinkLinuxSLL2 {
+		p = convert(p)
 	}
 	index, err := s.index(p.Link)
 	if err != nil {
@@ -46,6 +55,20 @@ func (s *saver) packet(p capture.Packet) error {
 	return s.ng.WritePacket(gopacket.CaptureInfo{
 		Timestamp: p.Time, CaptureLength: len(p.Data), Length: max(p.Length, len(p.Data)), InterfaceIndex: index,
 	}, p.Data)
+}
+
+// convert replaces the header of SLL2, because gopacket cannot write this link type. Packets of other protocols than IP, such
+// as those with the tag of a VLAN, get a header of Ethernet with the same protocol.
+func convert(p capture.Packet) capture.Packet {
+	const header, ethernet = 20, 14
+	protocol, rest := p.Data[:2], p.Data[header:]
+	switch layers.EthernetType(binary.BigEndian.Uint16(protocol)) {
+	case layers.EthernetTypeIPv4, layers.EthernetTypeIPv6:
+		p.Link, p.Data, p.Length = capture.LinkRaw, rest, p.Length-header
+	default:
+		p.Link, p.Data, p.Length = capture.LinkEthernet, slices.Concat(make([]byte, ethernet-2), protocol, rest), p.Length-header+ethernet
+	}
+	return p
 }
 
 // index returns the number of the interface for a link type.
@@ -71,7 +94,7 @@ func (s *saver) index(link capture.LinkType) (int, error) {
 func (s *saver) close() error {
 	var err error
 	if s.ng == nil {
-		_, err = s.index(capture.LinkRaw)
+		err = s.begin()
 	}
 	if s.ng != nil {
 		err = errors.Join(err, s.ng.Flush())
