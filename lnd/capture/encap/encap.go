@@ -54,11 +54,11 @@ func read(number uint16, data []byte) (found headers.Packet) {
 			SrcPort: uint16(tcp.SrcPort), DstPort: uint16(tcp.DstPort), Seq: tcp.Seq, Ack: tcp.Ack,
 			FIN: tcp.FIN, SYN: tcp.SYN, RST: tcp.RST, ACK: tcp.ACK, Window: tcp.Window, Payload: tcp.Payload,
 		}
-	} else if u, end := datagram(number, data); u != nil {
+		found.IP = around(p, tcp)
+	} else if u, layer, end := datagram(number, data); u != nil {
 		found.UDP, p = u, end
+		found.IP = around(p, layer)
 	}
-	found.IP = network(p.NetworkLayer())
-	found.IP.Cut = p.Metadata().Truncated
 	if found.UDP == nil {
 		found.Fragment = p.Layer(gopacket.LayerTypeFragment) != nil
 		found.Malformed = p.ErrorLayer() != nil && (p.NetworkLayer() == nil || p.TransportLayer() != nil)
@@ -73,28 +73,34 @@ func parse(number uint16, data []byte) gopacket.Packet {
 // datagram returns the outermost UDP datagram of a packet, if it has a valid header, and the packet decoded up to
 // there. gopacket chooses the protocol of the payload by the ports. The result must not depend on that
 // protocol, because LNet multicast may use any port.
-func datagram(number uint16, data []byte) (*headers.UDP, gopacket.Packet) {
+func datagram(number uint16, data []byte) (*headers.UDP, gopacket.Layer, gopacket.Packet) {
 	p := parse(number, data)
 	udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP)
 	if !ok || new(layers.UDP).DecodeFromBytes(udp.Contents, gopacket.NilDecodeFeedback) != nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	return &headers.UDP{
 		SrcPort: uint16(udp.SrcPort), DstPort: uint16(udp.DstPort), Length: int(udp.Length), Header: udp.Contents, Payload: udp.Payload,
-	}, p
+	}, udp, p
 }
 
-// network returns the header of IP. Other layers have no addresses.
-func network(layer gopacket.NetworkLayer) (h headers.IP) {
-	switch ip := layer.(type) {
-	case *layers.IPv4:
-		h.Src, _ = netip.AddrFromSlice(ip.SrcIP)
-		h.Dst, _ = netip.AddrFromSlice(ip.DstIP)
-		h.ID, h.Header = ip.Id, ip.Contents
-	case *layers.IPv6:
-		h.Src, _ = netip.AddrFromSlice(ip.SrcIP)
-		h.Dst, _ = netip.AddrFromSlice(ip.DstIP)
-		h.Header = ip.Contents
+// around returns the header of IP around a layer of TCP or UDP: in a tunnel, the innermost one before that layer.
+func around(p gopacket.Packet, inner gopacket.Layer) (h headers.IP) {
+	h.Cut = p.Metadata().Truncated // before Layers decodes what follows the inner layer
+	for _, l := range p.Layers() {
+		switch ip := l.(type) {
+		case *layers.IPv4:
+			h.Src, _ = netip.AddrFromSlice(ip.SrcIP)
+			h.Dst, _ = netip.AddrFromSlice(ip.DstIP)
+			h.ID, h.Header = ip.Id, ip.Contents
+		case *layers.IPv6:
+			h.Src, _ = netip.AddrFromSlice(ip.SrcIP)
+			h.Dst, _ = netip.AddrFromSlice(ip.DstIP)
+			h.ID, h.Header = 0, ip.Contents
+		}
+		if l == inner {
+			break
+		}
 	}
 	return h
 }

@@ -3,6 +3,7 @@ package encap
 import (
 	"bytes"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -88,20 +89,44 @@ func TestPortsOfOtherProtocols(t *testing.T) {
 	}
 }
 
-// TestVXLAN: of a tunnel over UDP the TCP packets are found. Another packet in the tunnel is read as the datagram of
-// the tunnel.
+// TestVXLAN: of a tunnel over UDP the TCP packets are found, with their own addresses. Another packet in the tunnel is
+// read as the datagram of the tunnel.
 func TestVXLAN(t *testing.T) {
 	inner := headers.Envelope{From: netip.MustParseAddrPort("10.0.0.1:1023"), To: netip.MustParseAddrPort("10.0.0.2:988"), TTL: 64}
 	outer := headers.Envelope{From: netip.MustParseAddrPort("192.0.2.1:50000"), To: netip.MustParseAddrPort("192.0.2.2:4789"), TTL: 64}
 	tunnel := append([]byte{8, 0, 0, 0, 0, 0, 1, 0}, make([]byte, 12)...) // the header of VXLAN, and the addresses of Ethernet
 	tunnel = append(tunnel, 8, 0)
 	p := readPacket(outer.AppendUDP(nil, tunnel, inner.AppendTCP(nil, 1, 2, headers.ACK, []byte("data"))))
-	if p.TCP == nil || p.TCP.DstPort != 988 || string(p.TCP.Payload) != "data" {
+	if p.TCP == nil || p.TCP.DstPort != 988 || string(p.TCP.Payload) != "data" || p.IP.Src != inner.From.Addr() || p.IP.Dst != inner.To.Addr() {
 		t.Errorf("TCP: %+v", p)
 	}
 	p = readPacket(outer.AppendUDP(nil, tunnel, inner.AppendUDP(nil, []byte("data"))))
-	if p.UDP == nil || p.UDP.DstPort != 4789 || p.TCP != nil || p.Malformed {
+	if p.UDP == nil || p.UDP.DstPort != 4789 || p.TCP != nil || p.Malformed || p.IP.Src != outer.From.Addr() {
 		t.Errorf("UDP: %+v", p)
+	}
+}
+
+// TestGRE: packets in a tunnel of GRE, such as that in which a switch mirrors them (ERSPAN), are read with their own header
+// of IP, which the ICRC of RoCE covers.
+func TestGRE(t *testing.T) {
+	inner := headers.Envelope{From: netip.MustParseAddrPort("10.0.0.1:50000"), To: netip.MustParseAddrPort("10.0.0.2:4791"), TTL: 64, ID: 7}
+	const protocolGRE = 47
+	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: protocolGRE, SrcIP: []byte{192, 0, 2, 1}, DstIP: []byte{192, 0, 2, 2}}
+	for name, tt := range map[string]struct {
+		gre    []byte // headers between those of the tunnel's IP and of the packet's IP
+		packet []byte
+	}{
+		"UDP":       {[]byte{0, 0, 8, 0}, inner.AppendUDP(nil, []byte("data"))},
+		"TCP":       {[]byte{0, 0, 8, 0}, inner.AppendTCP(nil, 1, 2, headers.ACK, []byte("data"))},
+		"in ERSPAN": {slices.Concat([]byte{0x10, 0, 0x88, 0xBE}, make([]byte, 4), []byte{0x10, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 12), []byte{8, 0}), inner.AppendUDP(nil, []byte("data"))},
+	} {
+		want, err := plain(tt.packet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := compare(readPacket(serialize(t, ip, gopacket.Payload(slices.Concat(tt.gre, tt.packet)))), want); diff != "" {
+			t.Errorf("%s (-read +inner):\n%s", name, diff)
+		}
 	}
 }
 
@@ -164,7 +189,7 @@ func ipLayer(e headers.Envelope, above layers.IPProtocol) (gopacket.Serializable
 	return v6, v6
 }
 
-func serialize(t *rapid.T, l ...gopacket.SerializableLayer) []byte {
+func serialize(t interface{ Fatal(...any) }, l ...gopacket.SerializableLayer) []byte {
 	b := gopacket.NewSerializeBuffer()
 	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, l...); err != nil {
 		t.Fatal(err)
