@@ -28,12 +28,14 @@ type managed struct {
 	mtu, capacity int
 	listed        bool         // the member has been on a published list
 	since         wire.Version // version of the first list with this member
+	first         wire.Version // the same, of a member that has joined this manager: it uses no list from before
 	listedAt      time.Duration
 	known         wire.Version  // version of the newest list that the member has
 	behindAt      time.Duration // time since when the member has lacked the latest list
 	heardAt       time.Duration
-	oldest        wire.Version // the member sends nothing under versions below (RM-A7)
-	last          wire.Version // of a leaving member: the last list that it is on
+	oldest        wire.Version  // the member sends nothing under versions below (RM-A7)
+	fewAt         time.Duration // when the member last kept few lists, see keeps
+	last          wire.Version  // of a leaving member: the last list that it is on
 	leaveBy       time.Duration
 	sentAt        time.Duration
 	tries         uint8
@@ -277,7 +279,7 @@ func (g *Manager) rejoins(m *managed) {
 // room reports whether a list with one more member still fits, even if all departed members
 // are on it.
 func (g *Manager) room() bool {
-	return g.next != 0 && len(g.members) < g.cfg.Members && len(g.members)+len(g.leavers)+len(g.departed) < 2*g.cfg.Members
+	return g.next != 0 && len(g.members) < g.cfg.Members && len(g.members)+len(g.leavers)+len(g.departed) < min(2*g.cfg.Members, wire.MaxMembers)
 }
 
 // add puts a member on the manager's next list.
@@ -307,7 +309,8 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 		}
 		return
 	}
-	m.known, m.oldest, m.heardAt, m.rejoinsAt = o.Version, o.Oldest, g.now, 0
+	m.known, m.heardAt, m.rejoinsAt = o.Version, g.now, 0
+	m.uses(o.Oldest)
 	m.limits(&g.cfg, o)
 	if m.known.Compare(m.since) >= 0 {
 		delete(g.delays, from)

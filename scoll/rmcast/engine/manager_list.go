@@ -66,7 +66,10 @@ func (g *Manager) publish() {
 	g.out.emit(Effect{Kind: Changed, Version: g.version})
 	for m := range g.all() {
 		if !m.listed {
-			m.listed, m.since, m.listedAt = true, g.version, g.now
+			m.listed, m.since, m.listedAt, m.fewAt = true, g.version, g.now, g.now
+			if !m.known.IsValid() {
+				m.first, m.oldest = g.version, g.version
+			}
 		}
 		if m.tries = 0; m.known.Compare(before) >= 0 || m.behindAt == 0 {
 			m.behindAt = g.now

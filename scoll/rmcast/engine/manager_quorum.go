@@ -88,6 +88,7 @@ func (g *Manager) watch() {
 	}
 	g.weigh()
 	g.dropUnacknowledged()
+	g.noteKeeping()
 	if g.cfg.MemberTimeout > 0 && !g.alone {
 		g.dropSilent()
 	}
@@ -117,12 +118,13 @@ func (g *Manager) setAlone(alone bool) {
 	g.out.emit(e)
 }
 
-// dropSilent leaves members behind that have not reported, or not acknowledged a list, for
-// MemberTimeout, if a majority of the electorate remains. They may be alive, and messages in
+// dropSilent leaves members behind that have not reported, or not acknowledged a list, or kept many
+// lists, for MemberTimeout, if a majority of the electorate remains. They may be alive, and messages in
 // flight are reported as not delivered to them.
 func (g *Manager) dropSilent() {
+	since := g.now - g.cfg.MemberTimeout
 	late := func(m *managed) bool {
-		return m.listed && (g.silence(m) >= g.cfg.MemberTimeout || m.known != g.version && g.now-max(m.behindAt, g.patientAt) >= g.cfg.MemberTimeout)
+		return m.listed && g.patientAt <= since && (m.heardAt <= since || m.known != g.version && m.behindAt <= since || m.fewAt <= since)
 	}
 	if !slices.ContainsFunc(g.members, late) || 2*g.hears(late) <= len(g.base.ids) {
 		return

@@ -1,0 +1,36 @@
+package engine
+
+import "ulnet/scoll/rmcast/wire"
+
+// Members keep all lists from the oldest one on under which any of them sends (RM-A7), and new lists name the
+// members that have departed since. So a member that stays under an old list, because one of its messages waits
+// or because it lies, makes memory grow with each change of the group, until there is no room for further nodes.
+// While the group changes much, such a member is left behind as one that does not acknowledge lists is.
+
+// maxKept is how many lists may follow the oldest one that a member uses, for longer than MemberTimeout.
+const maxKept = 64
+
+// uses records the oldest list under which a member may send. A member that has joined this manager has used
+// no list from before its first one, whatever it reports.
+func (m *managed) uses(oldest wire.Version) {
+	if m.oldest = oldest; oldest.Compare(m.first) < 0 {
+		m.oldest = m.first
+	}
+}
+
+// keeps returns how many lists of this manager followed the oldest one that a member uses.
+func (g *Manager) keeps(m *managed) uint64 {
+	if m.oldest.Epoch < g.epoch {
+		return g.version.Counter
+	}
+	return g.version.Counter - min(m.oldest.Counter, g.version.Counter)
+}
+
+// noteKeeping records until when members have kept few lists.
+func (g *Manager) noteKeeping() {
+	for _, m := range g.members {
+		if g.keeps(m) <= maxKept {
+			m.fewAt = g.now
+		}
+	}
+}
