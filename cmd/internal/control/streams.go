@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 
 	"ulnet/cmd/internal/cli"
@@ -22,11 +23,11 @@ type Events struct {
 
 type listener struct {
 	lines  chan []byte
-	missed int // number of events dropped; guarded by Events.mu
+	missed int // number of events dropped after the last one in lines; guarded by Events.mu
 }
 
 // Write gives a copy of line to every listener. It never blocks: if a listener is too slow,
-// lines for it are dropped and counted.
+// lines for it are dropped and counted. The next line that it gets follows a line with their number.
 func (e *Events) Write(line []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -35,14 +36,27 @@ func (e *Events) Write(line []byte) (int, error) {
 	}
 	shared := append([]byte(nil), line...)
 	for l := range e.listeners {
-		select {
-		case l.lines <- shared:
-		default:
-			l.missed++
-		}
+		l.put(shared)
 	}
 	return len(line), nil
 }
+
+// put queues a line, or counts it if there is no room. The caller holds Events.mu, so that no other goroutine fills the
+// queue meanwhile.
+func (l *listener) put(line []byte) {
+	if len(l.lines) == cap(l.lines) {
+		l.missed++
+		return
+	}
+	if l.missed > 0 {
+		line = append(gap(l.missed), line...)
+		l.missed = 0
+	}
+	l.lines <- line
+}
+
+// gap returns the line that stands for events that were dropped.
+func gap(missed int) []byte { return fmt.Appendf(nil, "{\"missed\":%d}\n", missed) }
 
 func (e *Events) listen() *listener {
 	l := &listener{lines: make(chan []byte, eventBacklog)}
@@ -61,10 +75,14 @@ func (e *Events) leave(l *listener) {
 	delete(e.listeners, l)
 }
 
-// takeMissed returns how many lines l has missed since the last call.
+// takeMissed returns how many lines were dropped after the last one that was queued. It returns 0 while lines are queued,
+// because the gap is behind these.
 func (e *Events) takeMissed(l *listener) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if len(l.lines) > 0 {
+		return 0
+	}
 	n := l.missed
 	l.missed = 0
 	return n
@@ -83,7 +101,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 		select {
 		case line := <-l.lines:
 			if n := s.cfg.Events.takeMissed(l); n > 0 {
-				line = append(fmt.Appendf(nil, "{\"missed\":%d}\n", n), line...)
+				line = slices.Concat(line, gap(n)) // a copy, because other listeners have the same line
 			}
 			if _, err := out.Write(line); err != nil {
 				return nil // the client has closed the connection

@@ -3,6 +3,7 @@ package control_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,24 +87,76 @@ func TestLongAnswer(t *testing.T) {
 	}
 }
 
+// TestEventsNeverBlock: events for a slow listener are dropped. Their number is told where they are missing: before the next
+// event, or at the end of the queue.
 func TestEventsNeverBlock(t *testing.T) {
 	var events Events
 	slow := events.Listen()
 	for i := range EventBacklog + 7 {
 		fmt.Fprintln(&events, i)
 	}
-	if n := events.TakeMissed(slow); n != 7 {
-		t.Errorf("missed %d, want 7", n)
+	for i := range EventBacklog {
+		if n := events.TakeMissed(slow); n != 0 {
+			t.Fatalf("%d events are said to be missing before event %d", n, i)
+		}
+		if got := string(<-slow.Lines()); got != fmt.Sprintln(i) {
+			t.Fatalf("line %q, want event %d", got, i)
+		}
+		if i == 0 {
+			fmt.Fprintln(&events, "there is room for this one")
+		}
 	}
-	if n := events.TakeMissed(slow); n != 0 {
-		t.Errorf("missed %d again", n)
+	if got := string(<-slow.Lines()); got != "{\"missed\":7}\nthere is room for this one\n" {
+		t.Errorf("line %q", got)
 	}
-	if got := string(<-slow.Lines()); got != "0\n" {
-		t.Errorf("first line %q, want the oldest", got)
+	for range EventBacklog + 3 {
+		fmt.Fprintln(&events, "event")
+	}
+	for range EventBacklog {
+		if got := string(<-slow.Lines()); got != "event\n" {
+			t.Fatalf("line %q", got)
+		}
+	}
+	if n, again := events.TakeMissed(slow), events.TakeMissed(slow); n != 3 || again != 0 {
+		t.Errorf("at the end of the queue %d events are missing, then %d, want 3 and 0", n, again)
 	}
 	events.Leave(slow)
 	if n, err := events.Write([]byte("to nobody")); n != 9 || err != nil {
 		t.Errorf("write to nobody: %d, %v", n, err)
+	}
+}
+
+// TestEventsMissing: a client that reads too slowly is told at each gap how many events are missing there, also at the end.
+func TestEventsMissing(t *testing.T) {
+	events := new(Events)
+	d := serve(t, Config{Routes: (&fakeNode{}).routes(), Events: events})
+	stream, err := NewClient(d.path).Events(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	const count = 10 * EventBacklog // with padding far more than the buffers of the connection have room for
+	padding := strings.Repeat("x", 16<<10)
+	for i := range count {
+		fmt.Fprintf(events, "{\"number\":%d,\"padding\":%q}\n", i, padding)
+	}
+	next, gaps := 0, 0
+	for lines := json.NewDecoder(stream); next < count; {
+		line := struct{ Number, Missed int }{Number: -1}
+		if err := lines.Decode(&line); err != nil {
+			t.Fatalf("after event %d: %v", next, err)
+		}
+		if line.Missed > 0 {
+			next, gaps = next+line.Missed, gaps+1
+			continue
+		}
+		if line.Number != next {
+			t.Fatalf("event %d follows, want %d", line.Number, next)
+		}
+		next++
+	}
+	if next != count || gaps == 0 {
+		t.Errorf("%d events are accounted for, with %d gaps", next, gaps)
 	}
 }
 
