@@ -25,7 +25,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 		s.catchup.heard(&e, from)
 		s.toldAgain(&e, ordered)
 		return
-	case left == 0 || s.takenBack(&e) && !s.sinceWithdrawn(&e, ordered):
+	case left == 0 || s.takenBack(&e, unnamed) && !s.sinceWithdrawn(&e, ordered):
 		return
 	}
 	of := s.nidOf(e.Client)

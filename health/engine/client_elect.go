@@ -132,6 +132,10 @@ func (c *Client) campaign() {
 		c.lonely()
 		return
 	}
+	if c.epoch > maxEpoch-epochJump { // each candidate takes an epoch, so they run out when no server has agreed for weeks
+		c.evicted(candidate, &wire.Message{Incarnation: c.incarnation})
+		return
+	}
 	c.epoch++
 	e.tried = append(e.tried, candidate)
 	e.candidate, e.again, e.belated, e.at = candidate, false, false, c.now+c.cfg.Try/2

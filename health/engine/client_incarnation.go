@@ -92,10 +92,9 @@ func (c *Client) ahead() (over bool) {
 }
 
 // laterEpoch adopts the epoch of a choice that a server has reported, unless it is too far
-// ahead: epochs wrap around, so such an epoch would not count as later.
+// ahead to be the client's own.
 func (c *Client) laterEpoch(m *wire.Message) {
-	const jump = 1 << 10 // largest step that is believed, far below eight million: epochs that differ by more have no order
-	if m.Epoch > c.epoch && m.Epoch-c.epoch < jump {
+	if m.Epoch > c.epoch && m.Epoch-c.epoch < epochJump {
 		c.epoch = m.Epoch
 	}
 }

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -49,5 +51,40 @@ func TestSaysWhyAlone(t *testing.T) {
 	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7})
 	if s := h.c.Status(); s.State != "settled" || s.Answers != nil {
 		t.Errorf("with a master: %+v", s)
+	}
+}
+
+// TestEpochsRunOut: CH-62: a client that asks candidates for weeks, none of which agrees, uses up the epochs that servers accept. It then
+// goes on in its next incarnation, and tells its program so if a server was connected to the one that ends.
+func TestEpochsRunOut(t *testing.T) {
+	spec.Covers(t, "CH-62")
+	for _, connected := range []bool{false, true} {
+		h := newClientHarness(t, me, otherA)
+		if connected {
+			master := h.settled()
+			h.from(master, wire.Message{Kind: wire.Notice, Code: wire.NoQuorum})
+		}
+		h.c.epoch = maxEpoch - epochJump
+		incarnation, told := h.c.incarnation, ""
+		for end := h.now + time.Minute; h.c.incarnation == incarnation && h.now < end; {
+			h.now = h.wake
+			h.step(ClientInput{})
+			told = h.told
+			for _, m := range h.sent {
+				if m.Kind == wire.Connect && m.Epoch > maxEpoch {
+					t.Fatalf("epoch %d", m.Epoch)
+				}
+			}
+		}
+		if h.c.incarnation == incarnation || strings.Contains(told, "evicted") != connected {
+			t.Errorf("connected: %v: incarnation %d, told %q", connected, h.c.incarnation, told)
+		}
+		for len(h.sent) == 0 {
+			h.now = h.wake
+			h.step(ClientInput{})
+		}
+		if m := h.sent[0]; m.Kind != wire.Connect || m.Epoch != 1 || m.Incarnation != h.c.incarnation {
+			t.Errorf("asks %+v", m)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 
 	"ulnet/health/wire"
 	"ulnet/lnet/nid"
@@ -19,7 +20,7 @@ func (c *Client) arrived(in *ClientInput) {
 		return
 	}
 	p := c.known(from.NID)
-	if p == nil && from.PID == c.cfg.PID && m.Kind == wire.Ask && m.Client == c.cfg.ID && m.Incarnation < c.incarnation {
+	if p == nil && from.PID == c.cfg.PID && m.Kind == wire.Ask && m.Client == c.cfg.ID && m.Incarnation < c.incarnation && slices.Contains(c.cfg.Servers, from.NID) {
 		c.ended(from.NID, &m)
 		return
 	}

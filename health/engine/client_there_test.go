@@ -6,6 +6,7 @@ import (
 
 	"ulnet/health/wire"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
 )
 
 // TestAnswersItsMaster: CH-8: to a question about its present incarnation, a client answers only its
@@ -39,16 +40,29 @@ func TestAnswersItsMaster(t *testing.T) {
 	if m := h.sent[0]; m.Kind != wire.Here || m.Code != wire.NotConnected || m.Incarnation != h.c.incarnation-1 {
 		t.Errorf("of an earlier life: %+v", m)
 	}
-	h.from(gone, wire.Message{Kind: wire.Ask, Epoch: 1, Incarnation: h.c.incarnation - 1}) // the client has no connection to that server
-	if len(h.sent) != 1 || h.sent[0].Code != wire.NotConnected || h.sent[0].Incarnation != h.c.incarnation-1 {
-		t.Errorf("of a former server: %+v", h.sent)
-	}
-	h.from(gone, wire.Message{Kind: wire.Ask, Epoch: 1, Incarnation: h.c.incarnation})
-	if len(h.sent) != 0 {
-		t.Errorf("a server without a connection is answered %+v", h.sent)
-	}
-	if s := h.c.Stats(); s.Answers != 3 {
+	if s := h.c.Stats(); s.Answers != 2 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestAnswersFormerServers: CH-8, CH-A1: a client tells a server to which it has no connection, and wants none, that an earlier
+// incarnation has ended. It tells other nodes nothing of its incarnations.
+func TestAnswersFormerServers(t *testing.T) {
+	spec.Covers(t, "CH-8", "CH-A1")
+	h := newClientHarness(t, me, otherA, otherB)
+	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7}) // of the master
+	for _, id := range []nid.NID{me, otherA, otherB, gone} {
+		if h.c.known(id) != nil {
+			continue
+		}
+		h.from(id, wire.Message{Kind: wire.Ask, Epoch: 1, Incarnation: h.c.incarnation - 1})
+		if told := len(h.sent) == 1 && h.sent[0].Code == wire.NotConnected && h.sent[0].Incarnation == h.c.incarnation-1; told != (id != gone) {
+			t.Errorf("%v: %+v", id, h.sent)
+		}
+		h.from(id, wire.Message{Kind: wire.Ask, Epoch: 1, Incarnation: h.c.incarnation})
+		if len(h.sent) != 0 {
+			t.Errorf("%v is told about the present incarnation: %+v", id, h.sent)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 		e.Incarnation = s.conn(i).incarnation
 	}
 	if !ok {
-		if reply.Unknown++; s.takenBack(&e) {
+		if reply.Unknown++; s.takenBack(&e, from) {
 			return
 		}
 		s.heardOf(&e, from, func(bury bool) { s.forget(e.Client, e.Incarnation, e.Epoch, bury, nid.NID{}) })
@@ -52,14 +52,17 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 	switch {
 	case c.incarnation > e.Incarnation:
 		x.Code = wire.Newer
-	case c.incarnation < e.Incarnation && c.master != from && !s.takenBack(&e):
+	case c.incarnation < e.Incarnation && c.master != from && !s.takenBack(&e, from):
 		reply.Unknown++
 		s.buryLater(&e, from, c)
 		return
+	case farAhead(&e, c):
+		reply.Unknown++
+		return
 	case s.checks(i, &e, from):
 		x.Code = wire.OtherMaster
-	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // the client has another master, or the eviction is of an earlier choice, or was withdrawn
-		if x.Code = wire.OtherMaster; c.incarnation == e.Incarnation && (c.state == evicting || s.ours(c) && e.Epoch != 0) && !s.takenBack(&e) {
+	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e, from): // the client has another master, or the eviction is of an earlier choice, or was withdrawn
+		if x.Code = wire.OtherMaster; c.incarnation == e.Incarnation && (c.state == evicting || s.ours(c) && e.Epoch != 0) && !s.takenBack(&e, from) {
 			s.evictions.alsoEvicts(&e, from, s.now+s.cfg.tombstone())
 		}
 	default:

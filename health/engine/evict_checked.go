@@ -9,20 +9,32 @@ import "ulnet/health/wire"
 // last. Otherwise it asks the master that it knows. If that is dead, the client has T_orphan to name another one.
 
 // maxEpoch bounds the epochs of choices that clients send. Below it epochs are in order in the 24 bits that
-// evictions and tombstones have for them. A client begins each incarnation with epoch 0, and comes nowhere near.
+// evictions and tombstones have for them. A client that comes near begins its next
+// incarnation, with epoch 0.
 const maxEpoch = 1<<23 - 1
+
+// epochJump bounds by how much a choice that is reported can be later than the one that is known. A client makes fewer choices
+// while a server does not hear it and has not evicted it.
+const epochJump = 1 << 10
 
 // checks reports whether an eviction for a later choice of a master than the known one must be checked first, and
 // begins to check it. Until then this server does not make the eviction.
 func (s *Server) checks(i int32, e *wire.Entry, from int32) bool {
 	c := s.conn(i)
-	if c.master == from || !chosenAfter(e, c) || s.takenBack(e) || !s.check(i) {
+	if c.master == from || !chosenAfter(e, c) || s.takenBack(e, from) || !s.check(i) {
 		return false
 	}
 	if s.ours(c) {
 		s.evictions.alsoEvicts(e, from, s.now+s.cfg.tombstone())
 	}
 	return true
+}
+
+// farAhead reports whether the connection that this server has is for a choice so far after the one for which the client is
+// evicted that it is not the client's. This server does not name that choice to the evicting one, which would believe it, and
+// ignore the client's own.
+func farAhead(e *wire.Entry, c *conn) bool {
+	return c.incarnation == e.Incarnation && e.Epoch != 0 && c.epoch > e.Epoch && c.epoch-e.Epoch >= epochJump
 }
 
 // check asks the client whether this server is still its master, or the client's master whether the client is still

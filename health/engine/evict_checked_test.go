@@ -196,6 +196,41 @@ func TestRefusedLongAgo(t *testing.T) {
 	h.wantState("connected 5 10.0.0.3@tcp/4")
 }
 
+// TestWithdrawnByOther: CH-63, CH-A1: a server withdraws its eviction for a far choice. That does not withdraw the evictions by other servers for
+// earlier choices: the client's master evicts it soon after.
+func TestWithdrawnByOther(t *testing.T) {
+	spec.Covers(t, "CH-63", "CH-A1")
+	h := checked(t, otherA, false)
+	b := farChoice(wire.TimedOut)
+	b.Withdraw = true
+	h.wanted(otherB, b)
+	if r := h.wanted(otherB, farChoice(wire.TimedOut)); len(r.Exceptions) != 1 {
+		t.Errorf("a late copy of the eviction: %+v", r)
+	}
+	r := h.wanted(otherA, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: 3})})
+	if r.Evicted != 1 {
+		t.Errorf("%+v", r)
+	}
+	h.wantState("none")
+}
+
+// TestFarChoiceIsNotNamed: CH-A8, CH-A1: a stranger has connected with a client's id and a far choice of this server. When the client's master
+// evicts the client, this server does not name that choice: it would hide the choice that the client has made.
+func TestFarChoiceIsNotNamed(t *testing.T) {
+	spec.Covers(t, "CH-A8", "CH-A1")
+	for _, tt := range []struct {
+		epoch uint32
+		named bool
+	}{{2, true}, {1024, true}, {1025, false}, {maxEpoch, false}} {
+		h := newHarness(t, nil)
+		h.connect(5, me, tt.epoch)
+		r := h.wanted(otherA, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: 1})})
+		if (len(r.Exceptions) == 1) != tt.named || (r.Unknown == 1) == tt.named || r.Evicted != 0 || h.state() == "none" {
+			t.Errorf("epoch %d: %+v, the client is %q", tt.epoch, r, h.state())
+		}
+	}
+}
+
 // TestOrphanOfSameChoice: CH-A8: an administrator has an orphan evicted. Another server has not noticed yet that the orphan's master is dead,
 // and answers that the client has that master, by the same choice. The eviction counts all the same.
 func TestOrphanOfSameChoice(t *testing.T) {

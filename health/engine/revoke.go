@@ -103,11 +103,12 @@ func (g *tombstone) withdrawnBy(from int32, e *wire.Entry) bool {
 	return g.void || g.from == from || g.from == unnamed && (g.epoch != 0 || e.Epoch == 0)
 }
 
-// takenBack reports whether an eviction is a late copy of an eviction that was withdrawn.
-func (s *Server) takenBack(e *wire.Entry) bool {
+// takenBack reports whether an eviction is a late copy of an eviction that was withdrawn. A copy comes from the server
+// that has withdrawn it; of a tombstone that was told, from is unnamed.
+func (s *Server) takenBack(e *wire.Entry, from int32) bool {
 	g, ok := s.tombstones.incarnations[e.Client]
 	withdrawn := wire.Entry{Epoch: g.epoch}
-	return ok && g.void && g.incarnation == e.Incarnation && !withdrawn.Before(e.Epoch)
+	return ok && g.void && g.incarnation == e.Incarnation && (g.from == from || from == unnamed) && !withdrawn.Before(e.Epoch)
 }
 
 // sinceWithdrawn reports whether a tombstone that names no choice of a master is younger than the withdrawal of an
