@@ -18,7 +18,8 @@ import (
 // at run time.
 type HealthSettings struct {
 	// Sensitivity (lnet_health_sensitivity) is what a failure subtracts from a health of
-	// 1000, and what a success adds: 0 to 1000. 0 turns health and resends off.
+	// 1000, and what a success adds: 0 to 1000. 0 turns health and resends off,
+	// and makes all NIs whole.
 	Sensitivity int `json:"health_sensitivity"`
 	// RetryCount (lnet_retry_count) is how often a message is sent again: 0 to 5.
 	RetryCount int `json:"retry_count"`
@@ -97,11 +98,14 @@ func (n *Node) SetHealth(s HealthSettings) error {
 		return err
 	}
 	n.state.setting.Lock()
-	n.state.settings.Store(&s)
+	was := n.state.settings.Swap(&s)
 	for _, ni := range *n.nis.Load() {
 		ni.followTimeout()
 	}
 	n.state.setting.Unlock()
+	if s.Sensitivity == 0 && was.Sensitivity > 0 {
+		n.forgetHealth()
+	}
 	n.tellRecovery(recovery.Input{Kind: recovery.Set, Settings: s.Recovery})
 	return nil
 }

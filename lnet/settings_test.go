@@ -1,6 +1,7 @@
 package lnet_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
+	"ulnet/lnet/recovery"
 )
 
 // TestLNDTimeoutReachesNIs: when the node's settings change, running NIs are given the new
@@ -50,4 +52,34 @@ func TestLNDTimeoutOfOneNI(t *testing.T) {
 	if want := []time.Duration{7 * time.Second}; !slices.Equal(r.given, want) {
 		t.Errorf("the NI was given %v, want %v", r.given, want)
 	}
+}
+
+// TestHealthOff: when sensitivity 0 turns health off, NIs are whole again, and the recovery is told to ping them no
+// more. Otherwise what they have lost would decide about paths for ever. A health that is set afterwards stays.
+func TestHealthOff(t *testing.T) {
+	spec.Covers(t, "HV-7")
+	r := newRailed(t, lnet.Config{}, 2, 2)
+	if err := errors.Join(r.node.SetNIHealth(second, 300), r.node.SetPeerHealth(peerB, 300)); err != nil {
+		t.Fatal(err)
+	}
+	r.wantHealth(1300, 1300)
+	r.told = nil
+	s := r.node.Health()
+	s.Sensitivity, s.RetryCount = 0, 0
+	if err := r.node.SetHealth(s); err != nil {
+		t.Fatal(err)
+	}
+	r.wantHealth(2000, 2000)
+	for _, target := range []recovery.Target{{NID: second, Local: true}, {NID: peerB}} {
+		if !slices.ContainsFunc(r.told, func(in recovery.Input) bool { return in.Target == target }) {
+			t.Errorf("the recovery was not told of %v: %v", target, r.told)
+		}
+	}
+	if err := r.node.SetNIHealth(second, 300); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.node.SetHealth(s); err != nil {
+		t.Fatal(err)
+	}
+	r.wantHealth(1300, 2000)
 }
