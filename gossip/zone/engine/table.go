@@ -23,9 +23,9 @@ var (
 type Table struct {
 	ids     []known // known nodes by Ref; element 0 stands for no node
 	byShort map[uint64]wire.Ref
-	byName  map[string]wire.Ref
-	ring    []wire.Ref // nodes whose id is known, in the order of the ring (MS-24)
-	ballot  []wire.Ref // the nodes of the table, in the order in which they become delegates (MS-A24)
+	byName  map[string]wire.Ref // one id of each name
+	ring    []wire.Ref          // nodes whose id is known, in the order of the ring (MS-24)
+	ballot  []wire.Ref          // the nodes of the table, in the order in which they become delegates (MS-A24)
 	zone    string
 	free    []wire.Ref
 	limit   int
@@ -38,7 +38,7 @@ type known struct {
 	pos   wire.Position
 	short uint64
 	vote  uint64   // the beginning of SHA-1(id ‖ zone)
-	twin  wire.Ref // another id that has the same name; 0: none
+	twin  wire.Ref // the next id that has the same name, in a ring of all that have it
 }
 
 // NewTable returns a table for at most limit ids.
@@ -87,16 +87,23 @@ func (t *Table) Add(id wire.ID) (wire.Ref, error) {
 		return 0, errCollision
 	}
 	k.id, k.pos, k.vote = id, id.Position(), vote(id, t.zone)
-	if twin := t.byName[id.Name()]; twin != 0 {
-		k.twin, t.ids[twin].twin = twin, r
-	} else {
-		t.byName[id.Name()] = r
-	}
+	t.addName(r)
 	at, _ := slices.BinarySearchFunc(t.ring, r, t.compare)
 	t.ring = slices.Insert(t.ring, at, r)
 	at, _ = slices.BinarySearchFunc(t.ballot, r, t.compareVotes)
 	t.ballot = slices.Insert(t.ballot, at, r)
 	return r, nil
+}
+
+// addName adds an id to the ring of those that have its name.
+func (t *Table) addName(r wire.Ref) {
+	k := &t.ids[r]
+	first := t.byName[k.id.Name()]
+	if first == 0 {
+		t.byName[k.id.Name()], k.twin = r, r
+		return
+	}
+	k.twin, t.ids[first].twin = t.ids[first].twin, r
 }
 
 // vote returns the hash that decides which members are delegates of their zone.
@@ -174,15 +181,13 @@ func (t *Table) forget(keep bitmap) {
 	for r := wire.Ref(1); int(r) < len(t.ids); r++ {
 		if k := &t.ids[r]; !keep.has(r) && k.short != 0 {
 			delete(t.byShort, k.short)
-			if name := k.id.Name(); t.byName[name] == r {
-				delete(t.byName, name)
-			}
-			if k.twin != 0 {
-				t.ids[k.twin].twin = 0
-			}
 			*k = known{}
 			t.free = append(t.free, r)
 		}
+	}
+	clear(t.byName)
+	for _, r := range t.ring {
+		t.addName(r)
 	}
 }
 

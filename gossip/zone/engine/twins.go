@@ -7,8 +7,12 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// maxTwins bounds the number of twins that wait to be reported.
-const maxTwins = 16
+const (
+	maxTwins = 16 // bound of the number of twins that wait to be reported
+	// maxNamesakes bounds the number of ids of one name that are searched for a member. Only a node that makes up
+	// ids can make more.
+	maxNamesakes = 64
+)
 
 // twinReports reports members that have the name of another member (twins). Any node that can send to this one
 // can make very many twins join. Therefore up to maxTwins that join after a report are reported together, when
@@ -50,6 +54,14 @@ func (t *twinReports) report(m *Machine) {
 
 // hasTwin reports whether p and another node with its name, but other endpoints, are members.
 func (m *Machine) hasTwin(p wire.Ref) bool {
-	twin := m.cfg.Table.ids[p].twin
-	return twin != 0 && m.view.has(p) && m.view.has(twin)
+	if !m.view.has(p) {
+		return false
+	}
+	ids := m.cfg.Table.ids
+	for q, n := ids[p].twin, 0; q != p && n < maxNamesakes; q, n = ids[q].twin, n+1 {
+		if m.view.has(q) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -12,7 +13,13 @@ import (
 // twinOf adds to the table a node with the name of node i and another NID.
 func (s *solo) twinOf(i int) wire.Ref {
 	s.t.Helper()
-	id, err := wire.NewID(testID(i).Name(), nid.MustParse("10.9.9.9@tcp"))
+	return s.twinAt(i, "10.9.9.9@tcp")
+}
+
+// twinAt adds to the table a node with the name of node i and the given NID.
+func (s *solo) twinAt(i int, at string) wire.Ref {
+	s.t.Helper()
+	id, err := wire.NewID(testID(i).Name(), nid.MustParse(at))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -91,4 +98,44 @@ func TestManyTwins(t *testing.T) {
 	if got := s.later(2 * reportInterval); len(got) != maxTwins || len(s.m.twins.waiting) != 0 {
 		t.Errorf("told %d later, want %d; %d wait", len(got), maxTwins, len(s.m.twins.waiting))
 	}
+}
+
+// TestThirdOfOneName: members that have the same name are reported also if other nodes had the name before, and left,
+// and after the ids of these were forgotten.
+func TestThirdOfOneName(t *testing.T) {
+	s := newSolo(t, 40, Config{})
+	keep := bitmap{}
+	for i := 5; i < 40; i++ { // among so many members, this node alone does not remove those that are silent
+		s.alive(i, v(7, 1))
+		keep.set(s.ref[i])
+	}
+	join := func(r wire.Ref, inc uint64, want ...wire.Ref) {
+		t.Helper()
+		s.update(wire.Lists{Alive: []wire.Member{{Node: r, Version: v(inc, 1)}}})
+		if got := s.clashes(); !slices.Equal(got, want) {
+			t.Errorf("told %v, want %v", got, want)
+		}
+		s.later(2 * reportInterval)
+	}
+	leave := func(r wire.Ref, inc uint64) {
+		s.step(Input{Kind: Delivered, Message: &wire.Message{
+			Kind: wire.Update, From: r, Version: v(inc, 1), Lists: &wire.Lists{Leaves: []wire.Departure{{Node: r, Version: v(inc, 1)}}},
+		}})
+	}
+	moved, copied := s.twinOf(2), s.twinAt(2, "10.9.9.8@tcp")
+	join(s.ref[2], 7)
+	leave(s.ref[2], 7)
+	join(moved, 7) // the node has got another address
+	join(copied, 7, copied)
+	leave(moved, 7)
+	leave(copied, 7)
+	join(s.ref[2], 8) // the node has its first address again
+	join(copied, 8, copied)
+	leave(s.ref[2], 8)
+	for _, r := range []wire.Ref{s.m.self, moved, copied} {
+		keep.set(r)
+	}
+	s.m.unbury(s.ref[2], entry{}) // forgets it
+	s.m.cfg.Table.forget(keep)
+	join(moved, 8, moved)
 }
