@@ -135,7 +135,8 @@ func (f *flow) reuses(src netip.AddrPort, tcp *headers.TCP) bool {
 
 // assemble passes a packet to the assembler.
 func (d *Dissector) assemble(f *flow, side Side, tcp *headers.TCP) {
-	if end := tcp.Seq + uint32(len(tcp.Payload)); int32(end-f.next[side]) > 0 || f.next[side] == 0 {
+	end := tcp.Seq + uint32(len(tcp.Payload))
+	if f.next[side] == 0 || len(tcp.Payload) > 0 && int32(end-f.next[side]) > 0 {
 		f.next[side] = end
 	}
 	f.old = false

@@ -188,6 +188,16 @@ func TestSlowRetransmission(t *testing.T) {
 	}
 }
 
+// TestBareSegmentOutsideWindow: a segment without data, whatever its sequence number, makes no later segment a late one.
+func TestBareSegmentOutsideWindow(t *testing.T) {
+	s := conversation(50)
+	stray := s.list[gets+2*20]
+	stray.seq, stray.data = stray.seq+1<<30, nil
+	if got := outcomeOf(slices.Insert(s.list, gets+2*20, stray)); got != (outcome{messages: 100}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestManyOutsideWindow: also more segments outside of the window than can wait hide nothing.
 func TestManyOutsideWindow(t *testing.T) {
 	s := conversation(50)
