@@ -213,14 +213,14 @@ func programOf(v any) any {
 	return list
 }
 
-// isSingle reports whether the value of a field can be a key: a text, or a number that is not the
-// number of keys (a field named keys).
+// isSingle reports whether the value of a field can be a key: a text, or a number under a name such as key. A number
+// under a name such as keys or claim_keys is the number of keys.
 func isSingle(name string, v any) bool {
 	switch v.(type) {
 	case string:
 		return true
 	case json.Number:
-		return name != "keys"
+		return !strings.HasSuffix(strings.ToLower(name), "keys")
 	}
 	return false
 }

@@ -49,7 +49,7 @@ func TestCleanJSON(t *testing.T) {
 		{"key": "handlers.mail.run", "value": "[/bin/mail, s3cret-1]", "next": "[/bin/mail, s3cret-2]"},
 		{"key": "scoll.admin.actions.x.run", "value": "[/bin/x, s3cret-3]"},
 		{"key": "page.token", "value": "s3cret-4", "next": null},
-		{"session": {"key": 123456789012345678, "name": "n"}, "keys": 2, "token": ["s3cret-5"], "password": {"x": "s3cret-9"}, "hosts": {"key": "rack", "value": "kept"}},
+		{"session": {"key": 123456789012345678, "name": "n"}, "keys": 2, "claim_keys": 0, "connect_keys": 1, "accessKey": 234567890, "token": ["s3cret-5"], "password": {"x": "s3cret-9"}, "hosts": {"key": "rack", "value": "kept"}},
 		{"run": ["/bin/sh", "-c", "s3cret-6"], "last": {"output": "s3cret-7", "exit": 1}},
 		{"text": "msg token=s3cret-8, more", "big": 18446744073709551615}]`
 	var c cleaner
@@ -57,12 +57,12 @@ func TestCleanJSON(t *testing.T) {
 	if !json.Valid(got) {
 		t.Fatalf("no JSON:\n%s", got)
 	}
-	for _, kept := range []string{"/etc/key", "lnetd.yaml:3", "/bin/sh", `"keys": 2`, `"name": "n"`, `"exit": 1`, "more", "18446744073709551615", "kept", `"next": null`} {
+	for _, kept := range []string{"/etc/key", "lnetd.yaml:3", "/bin/sh", `"keys": 2`, `"claim_keys": 0`, `"connect_keys": 1`, `"name": "n"`, `"exit": 1`, "more", "18446744073709551615", "kept", `"next": null`} {
 		if !strings.Contains(string(got), kept) {
 			t.Errorf("%s is gone:\n%s", kept, got)
 		}
 	}
-	for _, secret := range []string{"s3cret-1", "s3cret-2", "s3cret-3", "s3cret-4", "s3cret-5", "s3cret-9", "s3cret-6", "s3cret-7", "s3cret-8", "123456789012345678"} {
+	for _, secret := range []string{"s3cret-1", "s3cret-2", "s3cret-3", "s3cret-4", "s3cret-5", "s3cret-9", "s3cret-6", "s3cret-7", "s3cret-8", "123456789012345678", "234567890"} {
 		if strings.Contains(string(got), secret) {
 			t.Errorf("%s is there:\n%s", secret, got)
 		}
