@@ -1,6 +1,6 @@
 // Package statefiles shows the state of a module as plain files, which an operator can read
 // with cat, cp and tar. A file is replaced as a whole, by renaming, at most once a second and
-// only if it has changed. Only its owner and group may read it, because the names of clients
+// only if it has changed or is no longer there. Only its owner and group may read it, because the names of clients
 // would allow others to impersonate them.
 package statefiles
 
@@ -131,7 +131,7 @@ func (w *Writer) update() error {
 	wanted := map[string]bool{}
 	for _, f := range files {
 		wanted[f.Name] = true
-		if body, ok := w.written[f.Name]; ok && bytes.Equal(body, f.Body) {
+		if body, ok := w.written[f.Name]; ok && bytes.Equal(body, f.Body) && w.has(f.Name) {
 			continue
 		}
 		if err := w.write(f); err != nil {
@@ -151,6 +151,12 @@ func (w *Writer) update() error {
 		delete(w.written, name)
 	}
 	return errors.Join(errs...)
+}
+
+// has reports whether a file is there. Another program may have removed it, such as one that removes old files.
+func (w *Writer) has(name string) bool {
+	info, err := os.Lstat(filepath.Join(w.cfg.Dir, name))
+	return err == nil && info.Mode().IsRegular()
 }
 
 func (w *Writer) write(f File) error {

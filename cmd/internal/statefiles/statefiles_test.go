@@ -1,6 +1,7 @@
 package statefiles_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -178,6 +179,35 @@ func TestFailure(t *testing.T) {
 			t.Errorf("logged %s times, want once each:\n%s", got, &log)
 		}
 		wantContent(t, dir, map[string]string{"clock": "7"})
+	})
+}
+
+// TestRemoved: a file that another program has removed or replaced is written again, although the state has not changed.
+func TestRemoved(t *testing.T) {
+	defer statefiles.FreeOfCharge()()
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "gossip")
+		s := state{files: []statefiles.File{file("clock", "", "7\n"), file("ages", "", "a 1\n")}}
+		w := statefiles.Start(statefiles.Config{Dir: dir, Names: []string{"clock", "ages"}, Source: s.source})
+		defer w.Stop()
+		synctest.Wait()
+		for _, spoil := range []func() error{
+			func() error { return os.Remove(dir + "/clock") },
+			func() error { return os.RemoveAll(dir) },
+			func() error { return errors.Join(os.Remove(dir+"/clock"), os.Symlink("/nowhere", dir+"/clock")) },
+		} {
+			ages := modified(t, dir+"/ages")
+			if err := spoil(); err != nil {
+				t.Fatal(err)
+			}
+			_, err := os.Lstat(dir + "/ages")
+			stays := err == nil
+			pass(time.Second)
+			wantContent(t, dir, map[string]string{"clock": "7\n", "ages": "a 1\n"})
+			if stays && !os.SameFile(ages, modified(t, dir+"/ages")) {
+				t.Error("ages were written without a change")
+			}
+		}
 	})
 }
 
