@@ -222,14 +222,20 @@ func (a *Agent) Stats() (s Stats) {
 	return s
 }
 
-// ask asks discovery about nodes that it has not reported yet.
+// ask asks discovery about nodes that it has not reported yet. A node's state may change meanwhile: discovery then
+// reports the new state to the machine, and ask tells the old one after that. So ask asks again afterwards, and tells
+// the machine again until nothing has changed.
 func (a *Agent) ask(ids []nid.NID) {
 	if a.cfg.View == nil {
 		return
 	}
 	for _, id := range ids {
-		if alive, lifetime := a.cfg.View.Alive(id); alive {
-			a.tell(engine.Input{Kind: engine.Health, From: id, Alive: true, Lifetime: lifetime})
+		alive, lifetime := a.cfg.View.Alive(id)
+		for changed := alive; changed; {
+			a.tell(engine.Input{Kind: engine.Health, From: id, Alive: alive, Lifetime: lifetime})
+			before, deaths := alive, lifetime
+			alive, lifetime = a.cfg.View.Alive(id)
+			changed = alive != before || lifetime != deaths
 		}
 	}
 }

@@ -143,3 +143,41 @@ func TestAgentsDeath(t *testing.T) {
 		t.Errorf("SC-130: %v", err)
 	}
 }
+
+// overtaken is a view in which node 1 dies while it is asked about that node: it reports the death before it
+// returns that the node was alive.
+type overtaken struct {
+	tell func(nid.NID, bool, uint64)
+	died bool
+}
+
+func (v *overtaken) Alive(nid.NID) (bool, uint64) {
+	if v.died {
+		return false, 1
+	}
+	v.died = true
+	v.tell(simlnd.NID(1), false, 1)
+	return true, 0
+}
+
+func (v *overtaken) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
+	v.tell = f
+	return func() {}
+}
+
+// TestDeathOvertakesAnswer: SC-130: a node dies while the view is asked about it. The earlier answer does not
+// replace the report of the death: a broadcast fails at once, as does the next one.
+func TestDeathOvertakesAnswer(t *testing.T) {
+	spec.Covers(t, "SC-130")
+	s := newStacks(t, 2, func(id int, cfg *scoll.Config) {
+		if id == 0 {
+			cfg.View = &overtaken{}
+		}
+	})
+	g := s.group(0, false, scoll.Tree{})
+	for range 2 {
+		if _, err := g.NewRequest(scoll.RequestConfig{}); !errors.Is(err, scoll.EHOSTDOWN) {
+			t.Errorf("node 1 is dead: %v", err)
+		}
+	}
+}
