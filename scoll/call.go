@@ -46,7 +46,7 @@ type CallConfig struct {
 // ctx, of [Group.NewRequest], of [Request.Send], and these:
 //
 //	ENOTSUP     the service is not a Handler
-//	EINVAL      a NID in Only is not a member's
+//	EINVAL      a NID in Only is not a member's, or messages alone may take Config.MaxTimeout in the tree
 //	EBUSY       also: members that were given up are still being sent the Bulk of earlier calls, more than
 //	            Handler.MaxMemory in all
 //	ErrStopped  the agent was closed meanwhile; in the Result all members are Unreached (ECANCELED)
@@ -193,6 +193,9 @@ func (g *Group) ranksOf(nodes []nid.NID) (rankSet, error) {
 // take in the tree.
 func (c *calling) timeFor(ctx context.Context) (time.Duration, error) {
 	longest := min(c.d.a.cfg.MaxTimeout-c.r.treeTime, wire.MaxTime)
+	if longest <= 0 {
+		return 0, wrong(EINVAL, "the tree alone takes up to %v, more than MaxTimeout: %v", c.r.treeTime, EINVAL)
+	}
 	left, ok := machine.Left(ctx)
 	if !ok {
 		return min(callTime, longest), nil

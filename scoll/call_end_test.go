@@ -52,6 +52,29 @@ func testCallLate(t *testing.T) {
 	}
 }
 
+// TestCallTooLong: SC-166: if messages alone may take longer in the tree than Config.MaxTimeout, a call is refused, and no
+// member runs it.
+func TestCallTooLong(t *testing.T) {
+	spec.Covers(t, "SC-166")
+	w := newWires(t, 2, scoll.Config{RTT: time.Second, MaxTimeout: time.Second})
+	w.handle(func(int) scoll.Handler {
+		return scoll.Handler{Answer: func(context.Context, *scoll.Question) ([]byte, error) {
+			t.Error("a handler runs")
+			return nil, nil
+		}}
+	})
+	for _, left := range []time.Duration{0, time.Hour} {
+		ctx, cancel := t.Context(), func() {}
+		if left > 0 {
+			ctx, cancel = context.WithTimeout(ctx, left)
+		}
+		if r, err := w.ask(ctx, 0, scoll.Tree{}, scoll.CallConfig{}); r != nil || !errors.Is(err, scoll.EINVAL) {
+			t.Errorf("%v left: %+v, %v", left, r, err)
+		}
+		cancel()
+	}
+}
+
 // TestCallLong: a call with more time than a request can express gives its handlers as much as it can.
 func TestCallLong(t *testing.T) {
 	spec.Covers(t, "SC-166")

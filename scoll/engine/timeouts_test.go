@@ -260,6 +260,7 @@ func TestLongestTimeout(t *testing.T) {
 	h.begin(wire.EINVAL, Outgoing{Processing: 2 * time.Hour})
 	const longest = wire.MaxTime
 	h.begin(wire.EINVAL, Outgoing{Processing: longest + 1})
+	h.begin(wire.EINVAL, Outgoing{Processing: -1})
 	h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Group: h.group, Service: testService, Token: 2, Processing: longest}})
 	e := h.find(DoSend)
 	if sent, _, err := wire.ParseRequestHeader(h.out.Buf[e.Data.Begin:e.Data.End]); err != nil || sent.Processing != longest {

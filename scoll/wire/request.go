@@ -255,7 +255,9 @@ func (h *RequestHeader) SumSize() int {
 const MaxTime = (1<<32 - 1) * time.Microsecond
 
 // Fits reports whether the header can express its times.
-func (h *RequestHeader) Fits() bool { return max(h.RTT, h.Guard, h.BulkTime, h.Processing) <= MaxTime }
+func (h *RequestHeader) Fits() bool {
+	return max(h.RTT, h.Guard, h.BulkTime, h.Processing) <= MaxTime && min(h.RTT, h.Guard, h.BulkTime, h.Processing) >= 0
+}
 
 // micros rounds up to whole µs, so that no timeout becomes shorter.
 func micros(d time.Duration) uint32 {
