@@ -153,6 +153,7 @@ func TestSequence(t *testing.T) {
 				in.Info = info(full, c.sequence, them)
 				in.Info.NIs[0].Status = wire.StatusDown
 				b.step(in)
+				b.settle(in.Info) // a node that has started again gets a push
 				if got := b.m.peers.of(them).nis[0].Status == wire.StatusDown; got != c.taken {
 					t.Errorf("kind %v: taken %v, want %v", kind, got, c.taken)
 				}
@@ -201,6 +202,44 @@ func TestRestart(t *testing.T) {
 	again.Incarnation = 9
 	again.Info = info(full, 2, them)
 	b.want(b.step(again), "10.0.0.2@tcp: "+upToDate, "10.1.0.2@tcp1: "+upToDate)
+}
+
+// TestPushAfterRestart: the answer to a ping shows that a node has started again. The node knows nothing of this one
+// any more, so it gets another push, also if a probe at its other NID shows the restart.
+func TestPushAfterRestart(t *testing.T) {
+	spec.Covers(t, "PD-12", "PD-23")
+	for name, ids := range map[string][]nid.NID{"one NID": {them}, "two NIDs": {them, also}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Limits{})
+			answer := func(incarnation uint64) {
+				for pings := len(b.open); pings > 0; pings = len(b.open) {
+					if b.last = b.open[0]; b.last.Push {
+						b.step(b.ack())
+						continue
+					}
+					in := b.reply(info(full, 2, ids...))
+					in.Incarnation = incarnation
+					b.step(in)
+				}
+			}
+			b.step(discover(them))
+			answer(7)
+			before := b.m.Stats().Pushes
+			b.step(Input{Kind: Refresh, NID: them})
+			answer(7)
+			if n := b.m.Stats().Pushes; n != before {
+				t.Errorf("%d pushes to a node that knows this one", n-before)
+			}
+			b.step(Input{Kind: Refresh, NID: them})
+			answer(8)
+			if n := b.m.Stats().Pushes; n != before+1 {
+				t.Errorf("%d pushes after the restart, want one", n-before)
+			}
+			if p := b.m.peers.of(them); len(p.nis) != len(ids) || !p.flags.UpToDate() {
+				t.Errorf("knows %v, %v", p.nis, p.flags)
+			}
+		})
+	}
 }
 
 // TestRestartWithoutIncarnation: a peer cannot conceal with incarnation 0 in its HELLO that

@@ -182,9 +182,14 @@ func (m *Machine) repeat(now time.Duration, p *peer, out *Output) {
 	}
 }
 
-// restarted ends the exchange with a peer whose node has started again: the earlier incarnation will not answer.
-func (m *Machine) restarted(p *peer, out *Output) {
+// restarted ends the exchange with a peer whose node has started again, as the info in shows: the earlier incarnation will
+// not answer. If the info answers a ping, the node has nothing of this node yet, and gets another push. A node that
+// pushes has asked for this node's info before.
+func (m *Machine) restarted(p *peer, in Input, out *Output) {
 	p.repeats = 0
+	if in.Kind == Replied {
+		p.acked, p.owed = 0, 0
+	}
 	m.disregard(p, out)
 	if p.exchange != nil {
 		m.end(p, 0, out)

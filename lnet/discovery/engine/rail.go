@@ -85,12 +85,12 @@ func (m *Machine) isNews(now time.Duration, p *peer, in Input, asked uint32, out
 		// An administrator has said that these NIDs belong together, so they stay one peer. The incarnation
 		// of each is unknown until it is heard.
 		case p.flags.Has(lnet.PeerConfigured):
-			m.restarted(p, out)
+			m.restarted(p, in, out)
 			for i := range p.rails {
 				p.rails[i].incarnation = 0
 			}
 		default:
-			m.restarted(p, out)
+			m.restarted(p, in, out)
 			if !m.parts(p, in.Info.Features) { // otherwise the caller makes each NID a peer of its own
 				m.separate(now, p, in, out)
 				r = p.rail(in.Remote)
