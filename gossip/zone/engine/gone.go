@@ -53,7 +53,7 @@ func (m *Machine) History() (list []GoneStatus) {
 func (m *Machine) gone(p wire.Ref) GoneStatus {
 	e, f := m.view.at(p), m.history.of[p]
 	return GoneStatus{
-		ID: m.cfg.Table.ID(p), Version: e.version(), Ago: m.now - f.at,
+		ID: m.cfg.Table.ID(p), Version: e.version(), Ago: m.pauses.last - f.at,
 		Orderly: e.orderly, Cause: f.cause, Code: f.code, By: f.by,
 	}
 }

@@ -86,3 +86,17 @@ func TestGoneSilent(t *testing.T) {
 		t.Errorf("history %+v", h)
 	}
 }
+
+// TestGoneBeforePause: the history counts the time since a node left also while this node is paused (MS-111).
+func TestGoneBeforePause(t *testing.T) {
+	spec.Covers(t, "MS-111")
+	s := acquainted(t, 12, Config{})
+	s.leave(1, v(7, 3), 0)
+	const before, pause = time.Second, 8 * time.Hour
+	s.pass(before)
+	s.now += pause
+	s.step(Input{})
+	if h := s.m.History(); s.m.stats.Pauses != 1 || len(h) != 1 || h[0].Ago != before+pause {
+		t.Errorf("%d pauses, %+v", s.m.stats.Pauses, h)
+	}
+}

@@ -25,7 +25,7 @@ type departed struct {
 // farewell is when and why a node left.
 type farewell struct {
 	number uint64
-	at     time.Duration
+	at     time.Duration // in the caller's time, which goes on while this node is paused
 	cause  Cause
 	code   int32
 	by     []Witness // with Dead: the nodes that reported the failure
@@ -52,7 +52,7 @@ func (m *Machine) bury(r wire.Ref, v wire.Version, f farewell) {
 		h.of = make(map[wire.Ref]farewell)
 	}
 	h.count++
-	f.number, f.at = h.count, m.now
+	f.number, f.at = h.count, m.pauses.last
 	h.of[r] = f
 	h.list = append(h.list, departed{r, h.count, m.now})
 	m.prune()
