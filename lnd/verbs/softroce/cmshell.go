@@ -155,8 +155,7 @@ func (s *cmShell) send() {
 			DETH: ibta.DETH{QKey: ibta.GSIQKey, SrcQP: ibta.GSI},
 		}
 		s.psn = s.psn.Add(1)
-		to := netip.AddrPortFrom(m.To, s.hub.attr.Local.Port())
-		r := route{To: to, Class: m.TrafficClass, Path: ibta.NewPath(s.hub.attr.Local, to)}
+		r := s.hub.route(m.To, m.TrafficClass, true)
 		s.box.frame.add(r, &p, [][]byte{s.out.Message(m)})
 	}
 	s.hub.transmit(&s.box)

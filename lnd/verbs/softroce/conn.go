@@ -113,8 +113,7 @@ func (c *conn) open(peer netip.Addr, end cmEnd, retry, rnr uint8, ack time.Durat
 	if c.ended {
 		return
 	}
-	to := netip.AddrPortFrom(peer, c.hub.attr.Local.Port())
-	c.route = route{To: to, Class: end.TrafficClass, Path: ibta.NewPath(c.hub.attr.Local, to)}
+	c.route = c.hub.route(peer, end.TrafficClass, false)
 	pool := c.qp.Pool.(*bufferPool)
 	c.rc = newRC(rcConfig{
 		ID: c.qp.ID, QPN: c.qpn, DestQP: end.QPN, MTU: end.MTU.Bytes(), SendPSN: end.PSN, RecvPSN: c.psn, MaxSends: c.qp.MaxSends,

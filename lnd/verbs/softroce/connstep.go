@@ -174,11 +174,15 @@ func (c *conn) emit(box *outbox) {
 // add adds a packet to the datagrams of a box, which it sends when they are many.
 func (c *conn) add(to *outbox, p *rcPacket, out *rcOutput) {
 	payload := out.Payload(p)
-	if to.frame.full(c.route, &p.Packet, payload) {
+	r := c.route
+	if c.rc.req.doubtful() && p.OpCode.IsRequest() {
+		r = c.hub.route(r.To.Addr(), r.Class, true)
+	}
+	if to.frame.full(r, &p.Packet, payload) {
 		c.hub.transmit(to)
 	}
 	to.frame.segmented = c.hub.cut.Load()
-	to.frame.add(c.route, &p.Packet, payload)
+	to.frame.add(r, &p.Packet, payload)
 }
 
 // claim reserves the next places in the order of the completion queues: for the completions of a step

@@ -10,6 +10,7 @@ import (
 type route struct {
 	To    netip.AddrPort
 	Class uint8     // traffic class of the IP header
+	Aside bool      // whether packets leave by the socket for destinations that may not exist
 	Path  ibta.Path // ICRC state for the addresses and ports of the socket and of To
 }
 

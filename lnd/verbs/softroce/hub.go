@@ -95,6 +95,9 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 		h.loop = p.readLoopFor(h)
 	}
 	h.attr.Local = netip.AddrPortFrom(h.addr, h.attr.Local.Port())
+	if h.attr.Aside.IsValid() {
+		h.attr.Aside = netip.AddrPortFrom(h.addr, h.attr.Aside.Port())
+	}
 	h.cut.Store(h.attr.Cut)
 	h.mtu = ibta.PathMTU(h.attr.MTU)
 	if cfg.MTU > 0 {
@@ -131,7 +134,8 @@ func openError(a netip.Addr, err error) error {
 
 // newAllowance bounds the packets in flight by the receive buffer of a socket, assuming that
 // the peer's is as large as this one. A datagram takes about twice its length there. The
-// send buffer does not count: a sender waits for room in it.
+// send buffer does not count: a sender waits for room in it, and packets that wait for a missing
+// neighbour have another one.
 func newAllowance(a wire.Attr, mtu int) *allowance {
 	const (
 		overhead = 256
@@ -139,6 +143,22 @@ func newAllowance(a wire.Attr, mtu int) *allowance {
 	)
 	bytes := a.ReceiveBuffer
 	return &allowance{most: int64(max(least, bytes/(2*(mtu+overhead))))}
+}
+
+// route returns the route to an address. With aside set it is that for packets to a node that may not exist, see
+// wire.Attr.
+func (h *hub) route(to netip.Addr, class uint8, aside bool) route {
+	aside = aside && h.attr.Aside.IsValid()
+	at := netip.AddrPortFrom(to, h.attr.Local.Port())
+	return route{To: at, Class: class, Aside: aside, Path: ibta.NewPath(h.source(aside), at)}
+}
+
+// source returns the address and port from which packets leave.
+func (h *hub) source(aside bool) netip.AddrPort {
+	if aside {
+		return h.attr.Aside
+	}
+	return h.attr.Local
 }
 
 // transmit sends the datagrams of a box and empties it. Datagrams that the system refuses are
@@ -150,7 +170,7 @@ func (h *hub) transmit(b *outbox) {
 	b.bursts = b.bursts[:0]
 	for i := range b.frame.bursts {
 		x := &b.frame.bursts[i]
-		b.bursts = append(b.bursts, wire.Burst{To: x.route.To, Class: x.route.Class, Size: x.size, Segments: x.segments, Bytes: b.frame.Bytes(x)})
+		b.bursts = append(b.bursts, wire.Burst{To: x.route.To, Class: x.route.Class, Aside: x.route.Aside, Size: x.size, Segments: x.segments, Bytes: b.frame.Bytes(x)})
 	}
 	if h.tap != nil {
 		h.showSent(b.bursts)
@@ -165,12 +185,21 @@ func (h *hub) transmit(b *outbox) {
 			break
 		}
 		if h.refused(err); errors.Is(err, wire.ErrFull) {
-			h.crowded(len(b.bursts) - done - 1) // the rest is dropped: each burst would wait for room
-			break
+			rest := together(b.bursts[done:]) - 1 // these are dropped: each burst would wait for room
+			h.crowded(rest)
+			done += rest
 		}
 	}
 	clear(b.bursts)
 	b.frame.Reset()
+}
+
+// together returns how many bursts at the front of a list leave by one socket.
+func together(list []wire.Burst) (n int) {
+	for n < len(list) && list[n].Aside == list[0].Aside {
+		n++
+	}
+	return n
 }
 
 // resend sends the bursts from the given one on again, one datagram at a time, so that the kernel
@@ -184,7 +213,7 @@ func (h *hub) resend(b *outbox, from int) {
 			rest = rest[len(d):]
 			n := len(d) - ibta.ICRCSize
 			x.route.Path.AppendICRC(0, d[:n:len(d)])
-			one := [1]wire.Burst{{To: x.route.To, Class: x.route.Class, Size: len(d), Segments: 1, Bytes: d}}
+			one := [1]wire.Burst{{To: x.route.To, Class: x.route.Class, Aside: x.route.Aside, Size: len(d), Segments: 1, Bytes: d}}
 			if _, err := h.port.Send(one[:]); err != nil {
 				h.refused(err)
 			}
@@ -217,7 +246,7 @@ func (h *hub) showSent(list []wire.Burst) {
 		for k, rest := 0, x.Bytes; len(rest) > 0; k++ {
 			b := rest[:min(x.Size, len(rest))]
 			rest = rest[len(b):]
-			h.tap(verbs.TappedPacket{From: h.attr.Local, To: x.To, Sent: true, TrafficClass: x.Class, ID: uint16(k), Bytes: b})
+			h.tap(verbs.TappedPacket{From: h.source(x.Aside), To: x.To, Sent: true, TrafficClass: x.Class, ID: uint16(k), Bytes: b})
 		}
 	}
 }

@@ -16,6 +16,7 @@ type socket struct {
 	conn          udpConn
 	local         netip.AddrPort
 	receiveBuffer int
+	hasty         bool // without effect here
 	buffer        []byte
 }
 

@@ -181,7 +181,7 @@ func (x *sender) call(fd uintptr) {
 		case errno == 0 && n > 0:
 			x.done += n
 		case errno == unix.EINTR:
-		case errno == unix.EAGAIN && !waited:
+		case errno == unix.EAGAIN && !waited && !x.socket.hasty:
 			waited = true
 			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, mostWait)
 		case errors.Is(errno, unix.ECONNREFUSED) && reports < x.n:

@@ -54,6 +54,12 @@ func (u udp) Open(cfg wire.Config) (wire.Conn, error) {
 	p.attr = wire.Attr{
 		Local: s.local, MTU: interfaceMTU(cfg.Local.Addr()), Cut: s.cuts(), ReceiveBuffer: s.receiveBuffer,
 	}
+	if !cfg.Group.IsValid() {
+		if err := p.openAside(cfg.Local.Addr()); err != nil {
+			_ = s.close()
+			return nil, err
+		}
+	}
 	p.reading.Go(p.read)
 	return p, nil
 }
@@ -61,6 +67,7 @@ func (u udp) Open(cfg wire.Config) (wire.Conn, error) {
 // udpPort is an open UDP port of the operating system (wire.Conn).
 type udpPort struct {
 	socket  *socket
+	aside   *socket // socket for bursts with Aside; nil: the port only receives
 	attr    wire.Attr
 	receive func([]wire.Datagrams)
 	reading sync.WaitGroup
@@ -88,12 +95,37 @@ func (p *udpPort) read() {
 // Attr describes the port (wire.Conn).
 func (p *udpPort) Attr() wire.Attr { return p.attr }
 
+// openAside opens the socket for bursts whose destination may not exist. Nothing is sent to its port.
+func (p *udpPort) openAside(local netip.Addr) error {
+	s, err := (udp{}).openSocket(netip.AddrPortFrom(local, 0), 1)
+	if err != nil {
+		return err
+	}
+	s.hasty = true
+	p.aside, p.attr.Aside = s, s.local
+	return nil
+}
+
 // Send sends bursts (wire.Conn).
-func (p *udpPort) Send(list []wire.Burst) (int, error) { return p.socket.send(list) }
+func (p *udpPort) Send(list []wire.Burst) (done int, err error) {
+	for done < len(list) && err == nil {
+		s := p.socket
+		if list[done].Aside {
+			s = p.aside
+		}
+		n := together(list[done:])
+		n, err = s.send(list[done : done+n])
+		done += n
+	}
+	return done, err
+}
 
 // Close closes the port (wire.Conn).
 func (p *udpPort) Close() error {
 	err := p.socket.close()
+	if p.aside != nil {
+		_ = p.aside.close()
+	}
 	p.once.Do(func() { close(p.closing) })
 	p.reading.Wait()
 	return err

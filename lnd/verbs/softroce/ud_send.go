@@ -71,8 +71,7 @@ func (s *udSender) qkey(q uint32) ibta.QKey {
 // route returns the route to an address.
 func (s *udSender) route(to netip.Addr) route {
 	if s.to.To.Addr() != to {
-		at := netip.AddrPortFrom(to, s.u.hub.attr.Local.Port())
-		s.to = route{To: at, Class: s.u.cfg.TrafficClass, Path: ibta.NewPath(s.u.hub.attr.Local, at)}
+		s.to = s.u.hub.route(to, s.u.cfg.TrafficClass, false)
 	}
 	return s.to
 }

@@ -28,6 +28,7 @@ var (
 type Burst struct {
 	To       netip.AddrPort // address of a node or a group
 	Class    uint8          // traffic class of the IP header
+	Aside    bool           // the destination may not exist: the burst leaves from Attr.Aside, and never waits for room
 	Size     int            // bytes of each datagram but the last
 	Segments int            // number of datagrams
 	Bytes    []byte         // bytes of all datagrams, one after the other
@@ -62,6 +63,10 @@ type Attr struct {
 	MTU           int            // MTU of the interface, IP header included
 	Cut           bool           // bursts of more than one datagram may be sent
 	ReceiveBuffer int            // receive buffer in bytes, with the system's overhead
+	// Aside is the source of bursts for destinations that may not exist. While the system looks for a neighbour in
+	// vain, datagrams to it take room in the send buffer: these bursts have a buffer of their own. Not valid: the
+	// port has only one buffer, and no burst may have Aside set.
+	Aside netip.AddrPort
 }
 
 // Network opens ports.
