@@ -91,7 +91,7 @@ func eachMessage(r io.Reader, lines bool, send func([]byte) error) error {
 		return send(data)
 	}
 	in := bufio.NewScanner(r)
-	in.Buffer(nil, config.MaxMcast+2)
+	in.Buffer(nil, config.MaxMcast+1) // with the newline
 	in.Split(splitLines)
 	for in.Scan() {
 		if err := send(in.Bytes()); err != nil {
