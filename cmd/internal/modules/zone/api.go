@@ -145,6 +145,9 @@ func (m *Module) Attributes(node string) (t NodeAttributes, err error) {
 	if t.ID, err = m.node(a, node); err != nil {
 		return t, err
 	}
+	if a.Explain(t.ID).State != "member" {
+		return t, cli.Hint(cli.Errno(syscall.ENOENT, fmt.Errorf("%v is no member of the zone", t.ID)), "'gossipctl zone explain' tells what became of it")
+	}
 	list, u := a.Attributes(t.ID)
 	t.Version, t.Attributes = u, []Attribute{}
 	for i := range list {
