@@ -248,6 +248,7 @@ func TestAttributeFaults(t *testing.T) {
 	for seed := range effort.Of[uint64](8, 12, 200) {
 		w := newWorld(t, seed, 10, Config{})
 		w.jitter, w.loss, w.dup, w.reorder = 3*time.Millisecond, 0.05, 0.05, 0.05
+		w.disk = time.Duration(seed%2) * time.Second
 		w.boot()
 		w.run(3 * time.Second)
 		for range 15 {

@@ -35,7 +35,7 @@ func TestRandomFaults(t *testing.T) {
 		n := []int{2, 3, 5, 12, 24}[seed%5]
 		w := newWorld(t, seed, n, Config{Threshold: 1 + int(seed%3), Successors: 3})
 		w.jitter, w.loss, w.dup, w.reorder = 3*time.Millisecond, 0.05, 0.05, 0.05
-		w.record = 300
+		w.record, w.disk = 300, time.Duration(seed%2)*time.Second
 		w.boot()
 		w.run(5 * time.Second)
 		for range 12 {

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// start begins an incarnation.
+// start begins an incarnation, above those that were stored.
 func (n *node) start() {
 	n.inc++
 	n.startAs(n.inc)
@@ -108,7 +108,9 @@ func (n *node) step(in Input) {
 			})
 		})
 	}
-	n.inc = max(n.inc, out.Incarnation) // the incarnation is stored before anything else (MS-A2)
+	if out.Incarnation > 0 {
+		n.keep(out.Incarnation)
+	}
 	for i := range out.Events {
 		n.event(&out.Events[i])
 	}
@@ -134,6 +136,17 @@ func (n *node) step(in Input) {
 	for i := range out.Dispatches {
 		w.dispatch(n, &out.Dispatches[i], out.Buf)
 	}
+}
+
+// keep stores an incarnation that the step raised. A process that ends before the disk has it begins its next
+// incarnation below the number that other nodes know (MS-A2).
+func (n *node) keep(inc uint64) {
+	if n.w.disk == 0 {
+		n.inc = max(n.inc, inc)
+		return
+	}
+	incarnation := n.incarnation
+	n.w.after(n.w.disk, func() { n.exec(incarnation, func() { n.inc = max(n.inc, inc) }) })
 }
 
 // dispatch carries a message to another zone, always as bytes.

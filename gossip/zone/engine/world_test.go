@@ -29,6 +29,7 @@ type world struct {
 	strict  bool // the invariants of the machine are checked after every step
 	wrongly int  // how often others removed a node that was up
 
+	disk               time.Duration // time until a raised incarnation is stored
 	latency, jitter    time.Duration
 	loss, dup, reorder float64
 	cut                func(from, to int) bool
@@ -80,7 +81,7 @@ type node struct {
 	busy        time.Duration // time until which the current step lasts
 	inbox       []func()
 	incarnation uint64 // number of the process's incarnation
-	inc         uint64
+	inc         uint64 // highest incarnation that is stored
 	timer       uint64
 	watched     map[int]bool
 	view        map[wire.ID]wire.Version // members according to the events (MS-10)
