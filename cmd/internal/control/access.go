@@ -26,18 +26,22 @@ type credentials struct {
 	groups []uint32 // the primary and the supplementary groups
 }
 
-// policy is the owner and the group of the socket, which decide what clients are allowed to do.
+// policy is the owner and the group of a socket, which decide what clients are allowed to do.
 type policy struct{ owner, group uint32 }
 
-// policyOf returns the policy of a socket: its owner and group.
-func policyOf(path string) (policy, error) {
-	info, err := os.Stat(path)
+// policy returns the owner and the group that the file of the socket has now. It is called for each connection, because
+// an administrator may change them at any time. errReplaced: the file at the path is not that of the socket.
+func (s *Socket) policy() (policy, error) {
+	info, err := os.Lstat(s.path)
 	if err != nil {
 		return policy{}, err
 	}
+	if !s.is(info) {
+		return policy{}, errReplaced
+	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return policy{}, fmt.Errorf("%s: no owner known", path)
+		return policy{}, fmt.Errorf("%s: no owner known", s.path)
 	}
 	return policy{owner: stat.Uid, group: stat.Gid}, nil
 }

@@ -55,6 +55,8 @@ func TestPeerCredentials(t *testing.T) {
 	}
 }
 
+// TestAccessOverTheSocket: what a client may do depends on the owner and the group that the socket has when the client
+// connects, also if somebody has changed them since the server began.
 func TestAccessOverTheSocket(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can connect as others")
@@ -65,10 +67,6 @@ func TestAccessOverTheSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chown(path, owner, group); err != nil {
-		t.Fatal(err)
-	}
-	openPath(t, path)
 	routes := allRoutes()
 	var writes []string
 	for i, r := range routes {
@@ -84,6 +82,11 @@ func TestAccessOverTheSocket(t *testing.T) {
 	}
 	serveSocket(t, Config{Routes: routes}, path, socket)
 	read := "GET /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+	talk(t, connectAs(t, path, 0, 0, nil), read) // after its answer the server has begun
+	if err := os.Chown(path, owner, group); err != nil {
+		t.Fatal(err)
+	}
+	openPath(t, path)
 	for _, test := range []struct {
 		name        string
 		uid, gid    int
@@ -108,6 +111,33 @@ func TestAccessOverTheSocket(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAccessOfAnotherFile: a file in the place of the socket, such as one of a user who may write to the directory, does not
+// change what clients may do.
+func TestAccessOfAnotherFile(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can connect as others")
+	}
+	const stranger = 4003
+	d := serve(t, Config{Routes: (&fakeNode{}).routes()})
+	read := "GET /v1/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+	talk(t, connectAs(t, d.path, 0, 0, nil), read) // after its answer the server has begun
+	openPath(t, d.path)
+	moved := d.path + ".moved"
+	if err := os.Rename(d.path, moved); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(d.path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(d.path, stranger, stranger); err != nil {
+		t.Fatal(err)
+	}
+	answer := talk(t, connectAs(t, moved, stranger, stranger, nil), read)
+	if !strings.HasPrefix(answer, "HTTP/1.1 403 ") {
+		t.Errorf("answer %.200q, want 403", answer)
 	}
 }
 

@@ -96,12 +96,9 @@ func New(cfg Config) *Server {
 // ErrShutdown, waits for them and closes the socket. For operations that do not end it waits no longer
 // than Config.EndTimeout, and logs which ones they are.
 func (s *Server) Serve(ctx context.Context, socket *Socket) error {
-	who, err := policyOf(socket.Addr().String())
+	err := s.admitBy(socket)
 	if err != nil {
 		return errors.Join(err, socket.Close())
-	}
-	if s.access == nil {
-		s.access = func(c net.Conn) access { return s.accessOfPeer(who, c) }
 	}
 	conns := admit(socket, s.cfg.MaxConns, s.access)
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -122,6 +119,22 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	}
 	s.awaitOperations()
 	return err
+}
+
+// admitBy makes the owner and the group of a socket decide what clients may do, unless a test has set what decides.
+func (s *Server) admitBy(socket *Socket) error {
+	first, err := socket.policy()
+	if err != nil || s.access != nil {
+		return err
+	}
+	s.access = func(c net.Conn) access {
+		who, err := socket.policy()
+		if err != nil { // the file was removed or replaced after the client had connected
+			who = first
+		}
+		return s.accessOfPeer(who, c)
+	}
+	return nil
 }
 
 // httpServer returns the server of connections whose requests get contexts that are derived from base.
