@@ -148,8 +148,9 @@ type CMStats struct {
 type cm struct {
 	cfg      cmConfig
 	counters CMStats
-	nextID   ibta.CommID
-	tid      uint64 // upper 32 bits of all our transaction ids
+	nextID   ibta.CommID // index of the next id in the sequence
+	shuffle  shuffle     // sequence of the ids
+	tid      uint64      // upper 32 bits of all our transaction ids
 
 	ports    map[uint16]bool
 	conns    map[ibta.CommID]*cmConn // connections by our communication id

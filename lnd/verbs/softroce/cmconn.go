@@ -77,11 +77,11 @@ func (c *cm) remember(n *cmConn) {
 // open adds the connection n under a new id. hasRoom has reported true for its peer.
 func (c *cm) open(n cmConn) *cmConn {
 	c.evict(n.peer)
-	for c.nextID == 0 || c.conns[c.nextID] != nil {
+	for n.id == 0 || c.conns[n.id] != nil {
+		n.id = ibta.CommID(c.shuffle.number(uint32(c.nextID)))
 		c.nextID++
 	}
-	n.id, n.timer.Of = c.nextID, &n
-	c.nextID++
+	n.timer.Of = &n
 	c.conns[n.id] = &n
 	c.count(n.peer, 1)
 	return &n

@@ -18,21 +18,23 @@ type endpoint interface {
 }
 
 // demultiplexer delivers packets to queue pairs by number, and allots the numbers. It allots
-// them in sequence from a random one on, so that no number is used again soon, because peers
-// remember a number for a while. Safe for concurrent use.
+// them in sequence from a random index on, so that no number is used again soon, because peers
+// remember a number for a while; the sequence is secret. Safe for concurrent use.
 type demultiplexer struct {
 	unknownQP atomic.Uint64 // packets for queue pairs that do not exist
 	badPKey   atomic.Uint64
 	report    func(from netip.Addr) // the function verbs.OpenConfig.Unknown; may be nil
 
+	shuffle shuffle // sequence of the numbers
+
 	mu    sync.RWMutex // guards all fields below
 	ends  map[ibta.QPN]endpoint
-	next  ibta.QPN
-	given int // how many numbers have been allotted: the ones directly before next
+	next  ibta.QPN // index of the next number in the sequence
+	given int      // how many numbers have been allotted: the ones at the indexes directly before next
 }
 
 func newDemultiplexer(first ibta.QPN) *demultiplexer {
-	return &demultiplexer{ends: make(map[ibta.QPN]endpoint), next: first % ibta.MulticastQPN}
+	return &demultiplexer{ends: make(map[ibta.QPN]endpoint), next: first & psnMask}
 }
 
 // reserve reserves a queue pair number not in use.
@@ -40,8 +42,8 @@ func (d *demultiplexer) reserve() ibta.QPN {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for {
-		q := d.next
-		d.next = (d.next + 1) % ibta.MulticastQPN
+		q := ibta.QPN(d.shuffle.number(uint32(d.next)))
+		d.next = (d.next + 1) & psnMask
 		d.given++
 		if _, taken := d.ends[q]; isQP(q) && !taken {
 			d.ends[q] = nil
@@ -85,8 +87,11 @@ func (d *demultiplexer) find(q ibta.QPN) endpoint {
 func (d *demultiplexer) had(q ibta.QPN) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	ago := int((d.next + ibta.MulticastQPN - q) % ibta.MulticastQPN) // how many numbers ago q was given: 1 is the latest
-	return q >= ibta.MulticastQPN || ago == 0 && d.given >= int(ibta.MulticastQPN) || ago > 0 && ago <= d.given
+	if q >= ibta.MulticastQPN {
+		return true
+	}
+	ago := int(d.next-ibta.QPN(d.shuffle.index(uint32(q)))) & psnMask // how many numbers ago q was given: 1 is the latest
+	return ago == 0 && d.given >= int(ibta.MulticastQPN) || ago > 0 && ago <= d.given
 }
 
 // len returns how many queue pairs there are, QP 1 among them.

@@ -115,6 +115,9 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 		MaxConnsEach: maxConnsEach, MaxPending: maxPending, MaxGranted: maxGranted, MaxGrantedEach: maxGrantedEach,
 	})
 	h.cm.cm.nextID = o.numbers.CommID()
+	if o.secret {
+		h.demux.shuffle, h.cm.cm.shuffle = newShuffle(24), newShuffle(32)
+	}
 	h.demux.put(ibta.GSI, h.cm)
 	return h, nil
 }

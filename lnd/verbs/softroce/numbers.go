@@ -6,7 +6,8 @@ import "ulnet/lnd/verbs/ibta"
 // inject their own; otherwise they are random, because what can be guessed can be forged.
 type Numbers interface {
 	// GUID returns the GUID of the device. CommID and QPN return the numbers of its first
-	// connection and of its first queue pair; later ones get the numbers that follow.
+	// connection and of its first queue pair; later ones get the numbers that follow. With
+	// random numbers, those that follow are not known either.
 	GUID() ibta.GUID
 	CommID() ibta.CommID
 	QPN() ibta.QPN

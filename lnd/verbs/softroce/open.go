@@ -35,7 +35,7 @@ func NewOpener(cfg Options) verbs.Opener {
 		o.network = udp{bind: cfg.Bind}
 	}
 	if o.numbers == nil {
-		o.numbers = randomNumbers{}
+		o.numbers, o.secret = randomNumbers{}, true
 	}
 	return o.open
 }
@@ -52,6 +52,7 @@ func Open(cfg verbs.OpenConfig) (verbs.Device, error) { return system(cfg) }
 type opener struct {
 	network wire.Network
 	numbers Numbers
+	secret  bool // the numbers of one queue pair or connection do not tell those of the next
 
 	mu   sync.Mutex // guards hubs and the refs of each
 	hubs map[netip.Addr]*hub
