@@ -24,6 +24,7 @@ var (
 	ErrLimits     = engine.ErrLimits
 	ErrStranger   = engine.ErrStranger
 	ErrVersion    = engine.ErrVersion // a manager has another version of the protocol
+	ErrNoRoom     = engine.ErrNoRoom  // the group has Config.Members members
 )
 
 // Types of arguments and results.

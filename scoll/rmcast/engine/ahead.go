@@ -21,6 +21,7 @@ var (
 	ErrLimits   = wrong(wire.RefusedLimits.String())
 	ErrStranger = wrong(wire.RefusedStranger.String())
 	ErrVersion  = wrong(wire.RefusedVersion.String())
+	ErrNoRoom   = wrong(wire.RefusedFull.String())
 )
 
 // refusal returns the error for a reason.
@@ -36,6 +37,8 @@ func refusal(r wire.Refusal) error {
 		return ErrLimits
 	case wire.RefusedVersion:
 		return ErrVersion
+	case wire.RefusedFull:
+		return ErrNoRoom
 	}
 	return wrong(r.String())
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -34,9 +35,10 @@ func TestHearsay(t *testing.T) {
 }
 
 // TestFullGroup: a group has no more members than its lists have room for, and goes on without
-// the others. There is room again when a member leaves.
+// the others, which are told the reason. There is room again when a member leaves.
 func TestFullGroup(t *testing.T) {
 	w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) { w.manager.Members = 3 })
+	w.run(0)
 	for id := range sim.NodeID(5) {
 		w.net.Command(id, "join")
 		w.run(time.Second)
@@ -44,6 +46,15 @@ func TestFullGroup(t *testing.T) {
 	g := w.hosts[0].g
 	if len(g.latest.Members) != 3 || g.stats.Full == 0 || g.usable != g.version {
 		t.Fatalf("%d members, %+v", len(g.latest.Members), g.stats)
+	}
+	refused := 0
+	for _, h := range w.hosts {
+		if s := h.m.Status(); s.State == "joining" && errors.Is(s.Refusal, ErrNoRoom) {
+			refused++
+		}
+	}
+	if refused != 2 {
+		t.Errorf("%d nodes know why they are refused", refused)
 	}
 	w.await(w.send(0, "x"))
 	w.net.Command(1, "leave")

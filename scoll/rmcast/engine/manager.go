@@ -250,6 +250,7 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 		return
 	case !g.room():
 		g.stats.Full++
+		g.refuse(from, o, wire.RefusedFull)
 		return
 	}
 	g.stats.Joins++

@@ -13,6 +13,7 @@ const (
 	RefusedQuorum                      // the manager hears too few members
 	RefusedLimits                      // the sender's multicast datagrams are shorter than the group requires
 	RefusedVersion                     // the sender has another protocol version
+	RefusedFull                        // the group has no room for further members
 )
 
 // String returns the meaning of a reason for the node whose message is refused.
@@ -28,6 +29,8 @@ func (r Refusal) String() string {
 		return "the datagrams of this node are shorter than LeastFragment (least_fragment) of the group: use a network with a larger MTU, or lower it on the managers"
 	case RefusedVersion:
 		return "the node runs another version of reliable multicast: install the same version of ulnet on all nodes of the group, and restart lnetd there"
+	case RefusedFull:
+		return "the group has no room for further members: have Members of Config (max_members) raised on its managers, or let other nodes leave"
 	}
 	return fmt.Sprintf("refused for reason %d", uint32(r))
 }

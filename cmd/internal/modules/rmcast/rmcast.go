@@ -296,6 +296,8 @@ func explain(err error) error {
 		return wrap(syscall.EACCES, "'scollctl mcast status' on a manager counts strangers")
 	case errors.Is(err, rmcast.ErrVersion):
 		return wrap(syscall.EPROTONOSUPPORT, "'lnetd --version' here and on the managers")
+	case errors.Is(err, rmcast.ErrNoRoom):
+		return wrap(syscall.ENOSPC, "'scollctl mcast status' on a manager lists the members")
 	case errors.Is(err, rmcast.ErrAhead):
 		return wrap(syscall.EOVERFLOW, "'date' on this node and on the managers")
 	case errors.Is(err, rmcast.ErrTaken):
