@@ -56,7 +56,7 @@ func TestPeerCredentials(t *testing.T) {
 }
 
 // TestAccessOverTheSocket: what a client may do depends on the owner and the group that the socket has when the client
-// connects, also if somebody has changed them since the server began.
+// connects, also if these have changed since the server began.
 func TestAccessOverTheSocket(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can connect as others")
