@@ -8,6 +8,7 @@ import (
 
 // heardFrom handles the arrival of a message from a node.
 func (m *Machine) heardFrom(l *link, v wire.Version) {
+	l.greeted = l.greeted && v.Inc <= l.version.Inc
 	l.heard, l.version = m.now, newer(l.version, v)
 	l.last, l.met, l.tries = m.now, true, 0
 	switch l.state {

@@ -13,7 +13,7 @@ func (m *Machine) request(l *link) {
 // establish brings a link up and sends the whole view (MS-53), unless the link was up
 // before and this incarnation of the peer was sent the view then.
 func (m *Machine) establish(l *link, v wire.Version) {
-	again := l.state == up && l.sent == v.Inc
+	again := l.state == up && l.greeted
 	l.state, l.probing, l.doubted, l.local, l.version = up, false, false, false, v
 	l.heard, l.backoff, l.hops = m.now, m.cfg.Heartbeat, 0
 	l.last, l.met, l.tries = m.now, true, 0
@@ -23,7 +23,7 @@ func (m *Machine) establish(l *link, v wire.Version) {
 	if again {
 		return
 	}
-	l.sent, l.repair, l.tables = v.Inc, agreement{}, agreement{}
+	l.greeted, l.repair, l.tables = true, agreement{}, agreement{}
 	m.sendBase(l, 0)
 	m.attributes.greet(m, l)
 }

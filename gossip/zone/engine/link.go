@@ -48,6 +48,7 @@ type link struct {
 	local   bool          // the last attempt failed for a reason of this host
 	met     bool          // a message has arrived on the link
 	proven  bool          // a message has arrived from a NID of the peer's id, see genuine
+	greeted bool          // this incarnation of the peer was sent the whole view
 	tries   uint8         // number of attempts to connect since the last message
 	hops    uint8         // number of redirections so far
 	drawn   uint32        // size of the view when the peer was drawn
@@ -56,7 +57,6 @@ type link struct {
 	due     time.Duration // connecting: the instant when the attempt fails; retrying: the instant when the next attempt begins
 	backoff time.Duration // time to the next attempt to connect
 	version wire.Version  // newest version of the peer that arrived on the link
-	sent    uint64        // incarnation of the peer that was sent the whole view when the link came up
 	said    wire.Version  // this node's version when it last asked for the link
 	replied time.Duration // when this node last answered with its whole view
 	repair  agreement     // progress of comparing the views with the peer
