@@ -35,3 +35,43 @@ func TestListsKept(t *testing.T) {
 	w.await(w.send(0, "x"))
 	w.want("x", 0, 1, 2, 4)
 }
+
+// TestListsKeptSmall: RM-A7, RM-40: in a small group, the former members on the lists that one member keeps in use take up all
+// room before 64 lists follow. The acknowledgements of member 4 are lost on the way to members, so messages of member 3 wait.
+// Member 3 is left behind, and a node that has started often joins again.
+func TestListsKeptSmall(t *testing.T) {
+	spec.Covers(t, "RM-A7", "RM-40")
+	for _, most := range []int{6, 8, 16} {
+		w := newWorld(t, 6, func(w *world, _ *sim.Config[*packet]) {
+			w.managers, w.wall, w.rejoin, w.manager.MemberTimeout, w.manager.Members = 1, testWall, true, 5*time.Second, most
+		})
+		w.form(6)
+		w.run(time.Second)
+		w.loss = func(from, to sim.NodeID, p *packet) bool { return from == 4 && to != 0 && p.kind != Instructed }
+		w.send(3, "x")
+		for range 40 {
+			w.restart(2)
+			w.run(200 * time.Millisecond)
+		}
+		w.run(10 * time.Second)
+		if g := w.hosts[0].g; len(g.members) != 6 {
+			t.Errorf("room for %d: %d members, %d have departed, %d were left behind, %d requests found no room", most, len(g.members), len(g.departed), g.stats.Silent, g.stats.Full)
+		}
+	}
+}
+
+// TestLeaverServes: a member leaves, and serves a message of another one, which waits for acknowledgements of member 4. When another member,
+// which died later, is left behind, the leaving one is not: it was heard all the time, and keeps few lists.
+func TestLeaverServes(t *testing.T) {
+	w := parted(t, 6, 1)
+	w.loss = func(from, _ sim.NodeID, p *packet) bool { return from == 4 && has(p, wire.Ack) }
+	w.send(1, "x")
+	w.run(100 * time.Millisecond)
+	w.net.Command(3, "leave")
+	w.run(2 * time.Second)
+	w.net.Kill(5)
+	w.run(7 * time.Second)
+	if g := w.hosts[0].g; g.stats.Failures != 1 || len(g.leavers) != 1 {
+		t.Errorf("%d members failed, %d still leave", g.stats.Failures, len(g.leavers))
+	}
+}

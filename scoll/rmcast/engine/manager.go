@@ -280,7 +280,7 @@ func (g *Manager) rejoins(m *managed) {
 // room reports whether a list with one more member still fits, even if all departed members
 // are on it.
 func (g *Manager) room() bool {
-	return g.next != 0 && len(g.members) < g.cfg.Members && len(g.members)+len(g.leavers)+len(g.departed) < min(2*g.cfg.Members, wire.MaxMembers)
+	return g.next != 0 && len(g.members) < g.cfg.Members && !g.crowded()
 }
 
 // add puts a member on the manager's next list.

@@ -43,7 +43,8 @@ type ManagerConfig struct {
 	// MemberTimeout is how long the manager hears nothing of a member until the member is left behind,
 	// if the members that are heard are a majority; members report each half second. It does not bound
 	// waits for a member that the manager hears, but its parent in the tree does not. A member is also left behind if
-	// it has sent for that long under a list to which more than 64 followed. Default 30 s; negative: never.
+	// it has sent for that long under a list to which more than 64 followed, or that leaves no room for further
+	// nodes, because it contains members that have departed since. Default 30 s; negative: never.
 	// Without a View, each killed process blocks senders for that long, and they get ErrSplit.
 	MemberTimeout time.Duration
 	// FirstAck is how long a new member has to acknowledge its first list. Default 5 s.

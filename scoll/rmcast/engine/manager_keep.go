@@ -26,11 +26,18 @@ func (g *Manager) keeps(m *managed) uint64 {
 	return g.version.Counter - min(m.oldest.Counter, g.version.Counter)
 }
 
-// noteKeeping records until when members have kept few lists.
+// noteKeeping records until when members have kept few lists. In a small group, fewer than maxKept lists name so
+// many former members that there is no room for further nodes: then none may be kept.
 func (g *Manager) noteKeeping() {
-	for _, m := range g.members {
-		if g.keeps(m) <= maxKept {
+	crowded := len(g.members) < g.cfg.Members && g.crowded()
+	for m := range g.all() {
+		if g.keeps(m) <= maxKept && !(crowded && m.oldest.Compare(g.usable) < 0) {
 			m.fewAt = g.now
 		}
 	}
+}
+
+// crowded reports whether a list with one more member might not fit, if all departed members were on it.
+func (g *Manager) crowded() bool {
+	return len(g.members)+len(g.leavers)+len(g.departed) >= min(2*g.cfg.Members, wire.MaxMembers)
 }
