@@ -75,3 +75,34 @@ func TestLeaverServes(t *testing.T) {
 		t.Errorf("%d members failed, %d still leave", g.stats.Failures, len(g.leavers))
 	}
 }
+
+// TestListsPaced: RM-A7, RM-40: a member uses the oldest list, and a node starts again each 11 ms. As long as the member is not
+// left behind, lists follow each other slowly, so that members keep few. Failures are told at once all the same.
+func TestListsPaced(t *testing.T) {
+	spec.Covers(t, "RM-A7", "RM-40")
+	const liar = 3
+	w := parted(t, 5, 1)
+	w.tap = func(from, _ sim.NodeID, p *packet) {
+		if o, err := wire.ParseOrder(p.data); from == liar && p.kind == Instructed && err == nil {
+			o.Oldest = wire.Version{}
+			p.data = o.AppendTo(nil)
+		}
+	}
+	g, m := w.hosts[0].g, w.hosts[1].m
+	most := 0
+	for end := w.net.Now() + 12*time.Second; w.net.Now() < end; {
+		w.net.Kill(2)
+		w.run(time.Millisecond)
+		w.net.Start(2, false)
+		w.run(0)
+		w.net.Command(2, "join")
+		w.run(10 * time.Millisecond)
+		most = max(most, len(m.group.rosters), len(g.departed))
+	}
+	if bound := maxKept + 2*int(g.cfg.MemberTimeout/g.cfg.Heartbeat) + 2; g.stats.Silent == 0 || most > bound {
+		t.Errorf("up to %d lists and departed members are kept, above %d; %d members left behind", most, bound, g.stats.Silent)
+	}
+	w.run(time.Second)
+	w.await(w.send(0, "x"))
+	w.want("x", 0, 1, 2, 4)
+}

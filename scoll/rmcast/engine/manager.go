@@ -67,7 +67,7 @@ type Manager struct {
 	next     uint32
 	usable   wire.Version
 	free     wire.Version
-	changed  bool // changes wait until the latest list is usable
+	changed  bool // changes wait until the latest list is usable, or for pace
 	collect  collect
 	claims   []claim
 	moves    int // how often this manager chose an epoch above one that a single member reported, since the latest list
@@ -86,6 +86,7 @@ type Manager struct {
 	watchAt      time.Duration // when to check next for silent members
 	patientAt    time.Duration // silence before this instant does not count
 	beatAt       time.Duration
+	publishedAt  time.Duration // when the latest list was published
 	stats        ManagerStats
 
 	out *Output
@@ -380,6 +381,11 @@ func (g *Manager) wake() time.Duration {
 	}
 	for _, m := range g.leavers {
 		wake = min(wake, m.leaveBy)
+	}
+	if g.changed {
+		if at := g.pace(); at > g.now {
+			wake = min(wake, at)
+		}
 	}
 	if len(g.collect.probes) > 0 {
 		wake = min(wake, g.collect.by)

@@ -1,6 +1,11 @@
 package engine
 
-import "ulnet/scoll/rmcast/wire"
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/scoll/rmcast/wire"
+)
 
 // Members keep all lists from the oldest one on under which any of them sends (RM-A7), and new lists name the
 // members that have departed since. So a member that stays under an old list, because one of its messages waits
@@ -35,6 +40,18 @@ func (g *Manager) noteKeeping() {
 			m.fewAt = g.now
 		}
 	}
+}
+
+// pace returns when the next list may be published that is not about a failure. Lists can follow each other once in
+// a round trip. So while a member keeps many of them, at most one is published per Heartbeat. Nodes that join wait for
+// it, and what is kept within MemberTimeout has a bound, however often nodes start again.
+func (g *Manager) pace() time.Duration {
+	for m := range g.all() {
+		if g.keeps(m) > maxKept {
+			return g.publishedAt + g.cfg.Heartbeat
+		}
+	}
+	return -machine.Never
 }
 
 // crowded reports whether a list with one more member might not fit, if all departed members were on it.

@@ -21,7 +21,7 @@ func (g *Manager) settle() {
 		g.usable, tell = g.version, true
 		g.adopt()
 	}
-	if g.changed && all && len(g.collect.probes) == 0 {
+	if g.changed && all && len(g.collect.probes) == 0 && g.pace() <= g.now {
 		g.publish()
 		return
 	}
@@ -57,7 +57,7 @@ func (g *Manager) publish() {
 	if g.role != active {
 		return
 	}
-	g.changed, g.moves = false, 0
+	g.changed, g.moves, g.publishedAt = false, 0, g.now
 	before := g.version
 	g.version = wire.Version{Epoch: g.epoch, Counter: g.version.Counter + 1}
 	g.latest = g.list()
