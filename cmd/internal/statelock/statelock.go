@@ -1,8 +1,9 @@
 // Package statelock keeps a second daemon from using a state directory or a runtime directory: two daemons with one
 // directory would use the same incarnations and overwrite each other's records and state files.
 //
-// The lock is a flock on the directory itself, so that it needs no space on the disk. The kernel releases it when
-// the process ends. A daemon may start while its directory does not exist, such as on a full disk, and a file
+// The lock is a flock on the state directory itself, so that it needs no space on the disk. Other users may look into a
+// runtime directory, and whoever can open a directory can lock it, so there the lock is on a file that only the
+// daemon's user can open. The kernel releases both when the process ends. A daemon may start while its directory does not exist, such as on a full disk, and a file
 // system may be mounted at the path later. Therefore each module that writes there calls [Lock.Hold] before.
 package statelock
 
@@ -12,6 +13,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -25,7 +27,7 @@ type Lock struct {
 	dir   string
 	flock func(fd, how int) error
 
-	taking   sync.Mutex // held by Hold, perhaps while a disk does not answer; taken before mu
+	taking   sync.Mutex // held by Hold and HoldRuntime, perhaps while a disk does not answer; taken before mu
 	mu       sync.Mutex
 	held     []directory  // what was locked: the runtime directory, and several others if a file system was mounted at the path; guarded by mu, like all below
 	log      *slog.Logger // log of the daemon; nil: not known yet
@@ -36,9 +38,9 @@ type Lock struct {
 type directory struct {
 	use
 	path    string
-	file    *os.File // nil: it is not locked
-	info    fs.FileInfo
-	missing error // why it is not locked
+	file    *os.File    // the directory, or the file in it that is locked; nil: none is
+	info    fs.FileInfo // of the file
+	missing error       // why it is not locked
 }
 
 // use is what a directory is for, in errors and warnings.
@@ -72,18 +74,34 @@ func (l *Lock) Hold() error {
 	return l.hold(l.dir, stateUse)
 }
 
-// HoldRuntime locks the runtime directory of the same daemon as [Lock.Hold] does the state directory. One directory may be both.
+// runtimeLock is the file in a runtime directory that is locked. It stays there when the daemon ends.
+const runtimeLock = "lnetd.lock"
+
+// HoldRuntime locks the runtime directory of the same daemon as [Lock.Hold] does the state directory, with a file in
+// it. One directory may be both. If the file cannot be made, as on a full disk, the directory is not locked.
 func (l *Lock) HoldRuntime(dir string) error {
 	if l == nil {
 		return nil
 	}
-	return l.hold(dir, runtimeUse)
+	l.taking.Lock()
+	defer l.taking.Unlock()
+	f, err := os.OpenFile(filepath.Join(dir, runtimeLock), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.keep(directory{use: runtimeUse, path: dir, missing: err})
+		return nil
+	}
+	return l.holdFile(f, err, dir, runtimeUse)
 }
 
 func (l *Lock) hold(dir string, as use) error {
 	l.taking.Lock()
 	defer l.taking.Unlock()
 	f, err := os.Open(dir)
+	return l.holdFile(f, err, dir, as)
+}
+
+// holdFile locks a file that was opened with the given error for the directory dir.
+func (l *Lock) holdFile(f *os.File, err error, dir string, as use) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -120,11 +138,11 @@ func lacksLocks(err error) bool {
 	return slices.ContainsFunc(noLocks, func(none syscall.Errno) bool { return errors.Is(err, none) })
 }
 
-// has reports whether a directory was locked by an earlier Hold.
+// has reports whether a directory or file was locked before.
 func (l *Lock) has(info fs.FileInfo) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.held, func(d directory) bool { return os.SameFile(d.info, info) })
+	return slices.ContainsFunc(l.held, func(d directory) bool { return d.info != nil && os.SameFile(d.info, info) })
 }
 
 func (l *Lock) keep(d directory) {

@@ -106,8 +106,8 @@ func TestHold(t *testing.T) {
 	second.Release()
 }
 
-// TestHoldRuntime: two daemons with state directories of their own cannot have one runtime directory, nor can the runtime
-// directory of one be the state directory of the other. One daemon may have one directory for both.
+// TestHoldRuntime: two daemons with state directories of their own cannot have one runtime directory. One daemon may have one
+// directory for both.
 func TestHoldRuntime(t *testing.T) {
 	shared := t.TempDir()
 	first, err := Take(t.TempDir())
@@ -117,7 +117,6 @@ func TestHoldRuntime(t *testing.T) {
 	if err := first.HoldRuntime(shared); err != nil {
 		t.Error("the first daemon:", err)
 	}
-	wantTaken(t, shared)
 	own := t.TempDir()
 	second, err := Take(own)
 	if err != nil {
@@ -134,7 +133,31 @@ func TestHoldRuntime(t *testing.T) {
 		t.Error("after the end of the first daemon:", err)
 	}
 	second.Release()
-	wantFree(t, shared)
+}
+
+// TestRuntimeLockedByOthers: whoever may read the runtime directory can lock the directory itself. That does not keep a daemon from
+// starting. Other users cannot open the file that is locked.
+func TestRuntimeLockedByOthers(t *testing.T) {
+	dir := t.TempDir()
+	other, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Take(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	if err := l.HoldRuntime(dir); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, runtimeLock)); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
 }
 
 // TestRuntimeWithoutLocks: a runtime directory whose file system has no locks is used, and the log says that it is not locked.
@@ -150,6 +173,16 @@ func TestRuntimeWithoutLocks(t *testing.T) {
 	dir := t.TempDir()
 	if err := l.HoldRuntime(dir); err != nil || !strings.Contains(log.String(), "the runtime directory is not locked") || !strings.Contains(log.String(), dir) {
 		t.Errorf("error %v, log %q", err, &log)
+	}
+	log.Reset()
+	if err := os.Mkdir(filepath.Join(dir, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "x", runtimeLock), 0o700); err != nil { // the file cannot be made
+		t.Fatal(err)
+	}
+	if err := l.HoldRuntime(filepath.Join(dir, "x")); err != nil || !strings.Contains(log.String(), "the runtime directory is not locked") {
+		t.Errorf("without a file: error %v, log %q", err, &log)
 	}
 }
 
