@@ -122,3 +122,18 @@ func TestOvertakenProbe(t *testing.T) {
 		t.Error("the answer to the second probe did not confirm the claim")
 	}
 }
+
+// TestPushAfterFarRestart: the answer to a ping shows that a node behind gateways has started again: its sequence
+// numbers begin anew.
+func TestPushAfterFarRestart(t *testing.T) {
+	spec.Covers(t, "PD-12", "PD-26")
+	b, at := farBench(t)
+	b.step(Input{Kind: Refresh, NID: far})
+	b.settle(at(5, wire.StatusUp))
+	before := b.m.Stats().Pushes
+	b.step(Input{Kind: Refresh, NID: far})
+	b.settle(at(2, wire.StatusUp))
+	if n := b.m.Stats().Pushes; n != before+1 {
+		t.Errorf("%d pushes after the restart, want one", n-before)
+	}
+}
