@@ -236,6 +236,7 @@ func (d *dump) remark(src source, in packets, c capture.Counts) {
 	}
 	say(c.Truncated, "packets are cut: capture with a larger snapshot length")
 	say(c.Copies, "packets are in the capture twice, as when a bond and its ports are captured")
+	say(c.Outside, "packets dropped that their receiver cannot have accepted: damaged, or sent by another node")
 	say(c.Fragments, "IP fragments not put together")
 	say(c.Malformed, "packets with headers that cannot be read, or of an unknown link type")
 	say(c.BadICRC, "packets of RoCE are damaged: their ICRC is wrong")

@@ -44,7 +44,7 @@ func (a *assembler) segment(f *flow, side Side, tcp *headers.TCP) {
 	}
 	if int32(seq-s.next) > 0 {
 		if len(b) > 0 || tcp.FIN {
-			a.keep(f, side, waiting{seq, b, end, f.d.at})
+			a.keep(f, side, waiting{seq: seq, b: b, end: end, at: f.d.at})
 			a.skipAcknowledged(f, side)
 		}
 		return

@@ -41,6 +41,7 @@ type Counts struct {
 	BadICRC   uint64 // packets of RoCE whose ICRC is wrong
 	Repeated  uint64 // packets of RoCE that were sent more than once
 	Copies    uint64 // TCP packets that were captured twice, such as at a bond and at one of its ports
+	Outside   uint64 // packets dropped because their receiver cannot have accepted them: they were damaged, or sent by another node
 }
 
 // Dissector turns packets into Records: it finds the TCP connections, puts

@@ -11,6 +11,8 @@ const (
 	// retransmitTimeout is how long segments wait for bytes that their receiver lacks, too, as its acknowledgements
 	// show. In this time Linux retransmits these bytes five times.
 	retransmitTimeout = 10 * time.Second
+	// largestGap is how many bytes of a stream are under way at most. No receive window of LNet is larger.
+	largestGap = 8 << 20
 )
 
 // acknowledged notes that a side has been told that all its bytes before the sequence number ack have arrived.
@@ -50,9 +52,9 @@ func (a *assembler) flushFirst(f *flow, side Side, end bool) bool {
 	s := &f.streams[side]
 	age := f.d.age(s.queue[0].at.Time)
 	switch lacks := s.lacks(&s.queue[0]); {
-	case lacks && (age >= retransmitTimeout || end && age >= reorderTimeout):
+	case lacks && s.stray(&s.queue[0]) && (end || age >= retransmitTimeout):
 		a.discard(f, side)
-	case end, age >= reorderTimeout && !lacks:
+	case end, age >= retransmitTimeout, age >= reorderTimeout && !lacks:
 		a.skip(f, side)
 	default:
 		return false
@@ -64,11 +66,18 @@ func (a *assembler) flushFirst(f *flow, side Side, end bool) bool {
 // in a packet that was captured after w.
 func (s *stream) lacks(w *waiting) bool { return s.told > w.at.Frame && int32(w.seq-s.acked) > 0 }
 
-// discard drops the first waiting segment, which the receiver has not accepted. Such a segment is outside of the
-// receive window, because it is damaged or was sent by another node.
+// stray reports whether w, which waits for bytes that its receiver lacks, too, is outside of the receive window,
+// because it is damaged or was sent by another node: the stream went on below it, or never came near. Where neither
+// is so, the capture may lack the last acknowledgement as well.
+func (s *stream) stray(w *waiting) bool {
+	return s.next != w.gap || int32(w.seq-s.next) > largestGap
+}
+
+// discard drops and counts the first waiting segment, which is outside of the receive window.
 func (a *assembler) discard(f *flow, side Side) {
 	s := &f.streams[side]
 	a.take(s)
+	f.d.counts.Outside++
 	f.next[side] = s.reach()
 }
 
@@ -85,12 +94,13 @@ func (s *stream) reach() uint32 {
 // first segment, which shows that, remains.
 func (a *assembler) makeRoom(f *flow, side Side) {
 	s := &f.streams[side]
-	if first := &s.queue[0]; int32(first.seq-s.next) <= maxWaitingPerSide<<11 || !s.lacks(first) {
+	if first := &s.queue[0]; int32(first.seq-s.next) <= largestGap || !s.lacks(first) {
 		a.skip(f, side)
 		return
 	}
 	last := len(s.queue) - 1
 	a.count(s, -s.queue[last].pages())
+	f.d.counts.Outside++
 	s.queue = slices.Delete(s.queue, last, last+1)
 	s.fit()
 	f.next[side] = s.reach()

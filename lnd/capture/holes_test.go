@@ -166,6 +166,33 @@ func TestSegmentOutsideWindow(t *testing.T) {
 		if got.messages != 2*n || got.lost != 0 || got.tcp.Repeated != 0 {
 			t.Errorf("%d bytes ahead: %+v", far, got)
 		}
+		if far == 1<<30 { // the connection may end at once
+			i := gets + 2*20
+			d := replay(list[:i+4], func(*capture.Record) {})
+			if got := outcomeOf(list[:i+4]); got.messages != 2*20+3 || got.lost != 0 || d.Counts().Outside != 1 {
+				t.Errorf("end at once: %+v, %+v", got, d.Counts())
+			}
+		}
+	}
+}
+
+// TestAckUnderWay: a capture lacks a message and all acknowledgements of a later one. An acknowledgement that was under
+// way when that message was captured does not make it a stray one: the message is reported, and what was lost before it.
+func TestAckUnderWay(t *testing.T) {
+	put := framed(func(h *wire.Header) { h.SetPut(wire.PutCmd{AckMD: wire.NoHandle()}) })
+	for _, silent := range []time.Duration{0, 3 * time.Second, 15 * time.Second} {
+		s := greetings()
+		for range 3 {
+			s.say(0, capture.Initiator, ackFlag, put)
+		}
+		ack := s.list[gets+1].seq
+		s.list = slices.Delete(s.list, gets+1, gets+2)
+		for _, at := range []time.Duration{1, silent} {
+			s.list = append(s.list, timed{at, segment{back: true, seq: s.next[capture.Acceptor], ack: ack, flags: ackFlag, window: 9}})
+		}
+		if got := outcomeOf(s.list); got.messages != 2 || got.lost != uint64(len(put)) {
+			t.Errorf("%v: %+v", silent, got)
+		}
 	}
 }
 
@@ -178,13 +205,17 @@ func TestSlowRetransmission(t *testing.T) {
 	}
 	missing := s.list[gets]
 	s.list = slices.Delete(s.list, gets, gets+1)
-	for at := time.Second; at < 6*time.Second; at += time.Second { // keepalives of the receiver, which has none of the PUTs in order
-		s.list = append(s.list, timed{at, segment{back: true, seq: s.next[capture.Acceptor], ack: missing.seq, flags: ackFlag, window: 9}})
-	}
-	missing.at = 6 * time.Second
-	s.list = append(s.list, missing)
-	if got := outcomeOf(s.list); got.messages != 10 || got.lost != 0 {
-		t.Errorf("%+v", got)
+	for end, want := range map[time.Duration]outcome{6 * time.Second: {messages: 10}, 13 * time.Second: {messages: 9, lost: uint64(len(put))}} {
+		list := slices.Clone(s.list)
+		for at := time.Second; at < end; at += time.Second { // keepalives of the receiver, which has none of the PUTs in order
+			list = append(list, timed{at, segment{back: true, seq: s.next[capture.Acceptor], ack: missing.seq, flags: ackFlag, window: 9}})
+		}
+		missing.at = end
+		got := outcomeOf(append(list, missing))
+		got.tcp = want.tcp
+		if got != want {
+			t.Errorf("%v: %+v, want %+v", end, got, want)
+		}
 	}
 }
 

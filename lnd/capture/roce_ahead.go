@@ -16,6 +16,8 @@ const (
 	// maxAheadTime is how long a packet waits. A lost packet is sent again after the timeout that Linux asks for, 2.1 s. IBTA
 	// lets adapters wait four times as long.
 	maxAheadTime = 10 * time.Second
+	// largestAhead is how many packets of one direction are missing at most.
+	largestAhead = 64 * maxAhead
 )
 
 // wait keeps a packet that came too early. If too many packets wait, it gives up missing packets, the
@@ -30,7 +32,7 @@ func (fl *roceFlow) wait(f *roceFrame) {
 		return
 	}
 	kept := *f
-	kept.raw, kept.Payload = nil, bytes.Clone(f.Payload)
+	kept.raw, kept.Payload, kept.awaits = nil, bytes.Clone(f.Payload), fl.next
 	fl.ahead = slices.Insert(fl.ahead, i, &kept)
 	fl.c.r.waiting += kept.pages()
 	for len(fl.ahead) > maxAhead || len(fl.ahead) > 0 && fl.c.r.waiting >= maxWaiting {
@@ -84,10 +86,10 @@ func (fl *roceFlow) acknowledged(f *roceFrame, psn ibta.PSN) {
 // in a packet that was captured after f.
 func (fl *roceFlow) lacks(f *roceFrame) bool { return fl.told > f.at.Frame && f.PSN.Sub(fl.acked) > 1 }
 
-// end processes all packets that wait and reports an unfinished message.
+// end processes all packets that wait, drops stray ones, and reports an unfinished message.
 func (fl *roceFlow) end() {
 	for len(fl.ahead) > 0 {
-		fl.skip()
+		fl.giveUp()
 	}
 	fl.abandon(ErrCut)
 }
@@ -112,14 +114,22 @@ func (r *roce) flushOld() {
 	}
 }
 
-// flushOld gives up the packets for which later ones have waited for too long. It drops packets that wait for what
-// the responder lacks, too: they were damaged, or sent by another node.
+// flushOld gives up the packets for which later ones have waited for too long.
 func (fl *roceFlow) flushOld() {
 	for len(fl.ahead) > 0 && fl.c.r.d.age(fl.ahead[0].at.Time) >= maxAheadTime {
-		if fl.lacks(fl.ahead[0]) {
-			fl.pop()
-		} else {
-			fl.skip()
-		}
+		fl.giveUp()
 	}
+}
+
+// giveUp gives up the packets that are missing before the first packet that waits. If the responder lacks them, too,
+// and the flow went on below that packet or never came near, it drops that packet: it is damaged, or another node
+// has sent it.
+func (fl *roceFlow) giveUp() {
+	f := fl.ahead[0]
+	if fl.lacks(f) && (fl.next != f.awaits || f.PSN.Sub(fl.next) > largestAhead) {
+		fl.pop()
+		fl.c.r.d.counts.Outside++
+		return
+	}
+	fl.skip()
 }

@@ -64,11 +64,12 @@ func newRoce(d *Dissector) *roce {
 type roceFrame struct {
 	src, dst netip.Addr
 	ibta.Packet
-	raw []byte // bytes of the packet from BTH to ICRC
-	cut int    // bytes at the end of raw that were not captured
-	gap int    // bytes of the payload that were not captured
-	err error
-	at  Stamp
+	raw    []byte // bytes of the packet from BTH to ICRC
+	cut    int    // bytes at the end of raw that were not captured
+	gap    int    // bytes of the payload that were not captured
+	err    error
+	at     Stamp
+	awaits ibta.PSN // of a packet that waits: the first packet that was missing when it came
 }
 
 // packet processes a UDP packet if it is one of RoCE, which the result tells.

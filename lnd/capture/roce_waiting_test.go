@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,6 +105,12 @@ func TestRoCEWaitingEnds(t *testing.T) {
 
 // TestRoCEOutsideWindow: a packet far ahead, which the responder never acknowledges, hides nothing that comes after it.
 func TestRoCEOutsideWindow(t *testing.T) {
+	for _, step := range []int64{1000, 100} { // in milliseconds; the connection may end before the packet has waited long
+		testRoCEOutsideWindow(t, step)
+	}
+}
+
+func testRoCEOutsideWindow(t *testing.T, step int64) {
 	w, messages, lost := newRoceWire(t), 0, uint64(0)
 	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
 		switch r.Kind {
@@ -121,10 +128,38 @@ func TestRoCEOutsideWindow(t *testing.T) {
 		w.answer(1, w.ends[0].psn.Add(-1), ibta.AckUnlimited)
 	}
 	for i, p := range w.list {
-		d.Packet(time.Unix(int64(i), 0), p.Link, p.Data)
+		d.Packet(time.Unix(int64(i)*step/1000, 0), p.Link, p.Data)
 	}
-	if n, _, _ := d.RoCEWaiting(); messages != 30 || lost != 0 || n != 0 {
-		t.Errorf("%d messages, %d packets lost, %d wait", messages, lost, n)
+	if n, _, _ := d.RoCEWaiting(); step == 1000 && n != 0 {
+		t.Errorf("%d packets wait", n)
+	}
+	if d.Close(); messages != 30 || lost != 0 || d.Counts().Outside != 1 {
+		t.Errorf("%d messages, %d packets lost, %+v", messages, lost, d.Counts())
+	}
+}
+
+// TestRoCEAckUnderWay: a capture lacks a packet and the acknowledgement of the one after it. An acknowledgement that was
+// under way when that packet was captured does not make it a stray one.
+func TestRoCEAckUnderWay(t *testing.T) {
+	w, messages, lost := newRoceWire(t), 0, uint64(0)
+	for range 3 {
+		w.message(0, immediate("payload"), 4096)
+	}
+	w.list = slices.Delete(w.list, 1, 2)
+	w.answer(1, w.ends[0].psn.Add(-3), ibta.AckUnlimited)
+	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
+		switch r.Kind {
+		case capture.Message:
+			messages++
+		case capture.Lost:
+			lost += r.Length
+		}
+	})
+	for _, p := range w.list {
+		d.Packet(time.Unix(1, 0), p.Link, p.Data)
+	}
+	if d.Close(); messages != 2 || lost != 1 || d.Counts().Outside != 0 {
+		t.Errorf("%d messages, %d packets lost, %+v", messages, lost, d.Counts())
 	}
 }
 

@@ -11,6 +11,7 @@ type waiting struct {
 	b   []byte // memory of its own, which no other segment shares
 	end bool   // a FIN or RST follows
 	at  Stamp  // its packet
+	gap uint32 // where the bytes that were missing before it began when it came
 }
 
 func (w *waiting) after() uint32 { return w.seq + uint32(len(w.b)) }
@@ -22,7 +23,7 @@ func (w *waiting) pages() int { return 1 + cap(w.b)>>11 }
 // part returns the bytes of w from one sequence number to another, as a segment with memory of its own,
 // which does not keep the rest of w alive.
 func (w *waiting) part(from, to uint32) waiting {
-	return waiting{seq: from, b: bytes.Clone(w.b[from-w.seq : to-w.seq]), end: w.end && to == w.after(), at: w.at}
+	return waiting{seq: from, b: bytes.Clone(w.b[from-w.seq : to-w.seq]), end: w.end && to == w.after(), at: w.at, gap: w.gap}
 }
 
 // keep keeps a copy of a segment until the bytes before it have come. If bytes came twice, it keeps those
@@ -32,7 +33,7 @@ func (a *assembler) keep(f *flow, side Side, w waiting) {
 	if int32(w.after()-s.next) < 0 || len(w.b) == 0 && s.endWaits() { // so far ahead that its sequence numbers cannot be compared, or a repeated FIN
 		return
 	}
-	w.b = bytes.Clone(w.b)
+	w.b, w.gap = bytes.Clone(w.b), s.next
 	i, j := s.overlapped(&w)
 	parts := w.among(s.queue[i:j])
 	for k := range s.queue[i:j] {
