@@ -5,12 +5,14 @@ package main_test
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/needs"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/o2iblnd"
 	"ulnet/lnet/nid"
@@ -19,6 +21,7 @@ import (
 // twoMTUs is two hosts at a switch, each with an lnetd on RDMA.
 type twoMTUs struct {
 	a, b  *lnetdtest.Daemon
+	hostA *netlab.Host
 	linkB *netlab.Cable
 }
 
@@ -34,7 +37,7 @@ func newTwoMTUs(t *testing.T, mtuB int, extra ...string) *twoMTUs {
 	lab := netlab.New(t)
 	commands := lnetdtest.Build(t)
 	a, b, sw := lab.Host("a"), lab.Host("b"), lab.Switch("sw")
-	h := &twoMTUs{}
+	h := &twoMTUs{hostA: a}
 	lab.Cable(a, wideAddr+"/24", sw, "").SetMTU(jumbo)
 	h.linkB = lab.Cable(b, narrowAddr+"/24", sw, "")
 	h.linkB.SetMTU(mtuB)
@@ -85,10 +88,49 @@ func TestMTUsAgree(t *testing.T) {
 	}
 }
 
-// TestMTUNarrows: the link of a node gets a smaller MTU after the node's RDMA device has read the larger one. So
-// the two nodes agree on a path MTU that the link cannot carry, which happens to kernel nodes with rdma_rxe, too. Pings arrive, RDMA
-// WRITEs do not. The node that gives up first logs that an operator should compare the MTUs of both nodes.
+// TestMTUNarrows: the link of a node gets a smaller MTU while its lnetd runs, before or after the nodes have connected. The
+// nodes connect with the smaller path MTU then, and bulk data arrives.
 func TestMTUNarrows(t *testing.T) {
+	t.Parallel()
+	for _, connected := range []bool{false, true} {
+		t.Run(fmt.Sprintf("connected: %v", connected), func(t *testing.T) {
+			h := newTwoMTUs(t, jumbo)
+			if connected {
+				mustPing(t, h.a, narrowAddr+"@o2ib")
+			}
+			h.linkB.SetMTU(standard)
+			h.b.Until(reaction, "a smaller path MTU", func() bool { return deviceMTU(h.b) == 1024 })
+			mustPing(t, h.a, narrowAddr+"@o2ib")
+			mustPing(t, h.b, wideAddr+"@o2ib")
+			if err := readBulk(t, h); err != nil {
+				t.Errorf("bulk data: %v", err)
+			}
+		})
+	}
+}
+
+// losesLong makes host a lose packets that are longer than Ethernet's MTU, as a switch with that MTU does.
+func (h *twoMTUs) losesLong(t *testing.T) {
+	t.Helper()
+	needs.Program(t, "nft")
+	err := h.hostA.Do(func() error {
+		nft := exec.Command("nft", "-f", "-")
+		nft.Stdin = strings.NewReader("table ip narrow {\nchain arriving {\ntype filter hook input priority 0; udp length > 1480 drop\n}\n}\n")
+		out, err := nft.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMTUOfSwitches: the network between two nodes does not pass packets as long as their interfaces do, which neither node
+// sees. Pings arrive, RDMA WRITEs do not. The node that gives up first logs that an operator should compare the MTUs of both nodes
+// and of the network between them.
+func TestMTUOfSwitches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for time-outs; skipped by -short")
 	}
@@ -104,7 +146,7 @@ func TestMTUNarrows(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newTwoMTUs(t, jumbo, tt.settings...)
-			h.linkB.SetMTU(standard)
+			h.losesLong(t)
 			mustPing(t, h.a, narrowAddr+"@o2ib")
 			mustPing(t, h.b, wideAddr+"@o2ib")
 			if n := h.a.Count(o2iblnd.RejectedMTU); n != 0 || deviceMTU(h.b) != 4096 {

@@ -25,6 +25,76 @@ func (n narrow) Open(cfg wire.Config) (wire.Conn, error) {
 
 type narrowConn struct{ wire.Conn }
 
+// narrowing is a network whose interfaces get a smaller MTU when the test says so: longer datagrams do not leave then.
+type narrowing struct {
+	wire.Network
+	mtu *int
+}
+
+func (n narrowing) Open(cfg wire.Config) (wire.Conn, error) {
+	c, err := n.Network.Open(cfg)
+	return narrowingConn{c, n.mtu}, err
+}
+
+type narrowingConn struct {
+	wire.Conn
+	mtu *int
+}
+
+func (c narrowingConn) MTU() int { return *c.mtu }
+
+func (c narrowingConn) Attr() wire.Attr {
+	a := c.Conn.Attr()
+	a.MTU = *c.mtu
+	return a
+}
+
+func (c narrowingConn) Send(list []wire.Burst) (int, error) {
+	if *c.mtu <= 1500 {
+		return narrowConn{c.Conn}.Send(list)
+	}
+	return c.Conn.Send(list)
+}
+
+// TestMTUNarrows: when the interface of a node gets a smaller MTU, its connections are made again with packets that
+// fit, whichever node requests them. When it gets the former MTU again, they have the former packets.
+func TestMTUNarrows(t *testing.T) {
+	v := &virtual{t: t, clock: emulator.NewClock(), ups: [2]*sink{new(sink), new(sink)}}
+	v.net = emulator.New(emulator.Config{Clock: v.clock, Seed: 1})
+	inTime := func(c *lnd.Config) { c.Clock = v.clock }
+	mtus := [2]int{9000, 9000}
+	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {
+		open := softroce.NewOpener(softroce.Options{Network: narrowing{v.net, &mtus[i]}})
+		v.nis[i] = start(t, netip.MustParseAddr(a), open, Config{}, v.ups[i], inTime)
+	}
+	sent := 0
+	exchange := func(mtu, want int) {
+		t.Helper()
+		mtus[0] = mtu
+		v.nis[0].LinkUp()
+		v.clock.Run(v.clock.Now() + time.Second)
+		sent++
+		for _, from := range []int{1, 0} {
+			v.nis[from].Send(newMessage(v.nis[from], v.nis[1-from].nid, 100_000))
+			v.until("bulk data", time.Second, func(s *sink) bool { return s.finished == sent && len(s.errs) == 0 }, v.ups[from])
+			v.until("bulk data", time.Second, func(s *sink) bool { return s.arrived == sent && len(s.errs) == 0 }, v.ups[1-from])
+		}
+		if got := v.nis[0].Snapshot().Device.MTU; got != want {
+			t.Errorf("with an interface's MTU of %d the path MTU is %d, want %d", mtu, got, want)
+		}
+	}
+	exchange(9000, 4096)
+	exchange(1500, 1024)
+	exchange(1500, 1024)
+	exchange(9000, 4096)
+	if s := v.nis[1].Snapshot(); s.Counters.Of(RejectedMTU) == 0 {
+		t.Error("no request for larger packets was refused")
+	}
+	for i := range v.nis {
+		v.shut(i)
+	}
+}
+
 func (c narrowConn) Send(list []wire.Burst) (int, error) {
 	for i := range list {
 		if list[i].Size > 1500 {

@@ -67,7 +67,7 @@ func (ni *NI) Snapshot() Snapshot {
 	cfg := ni.cfg
 	cfg.Timeout = ni.patience.now()
 	s := Snapshot{
-		NID: ni.nid, Listen: netip.AddrPortFrom(ni.addr, ni.cfg.Service), Device: ni.attr,
+		NID: ni.nid, Listen: netip.AddrPortFrom(ni.addr, ni.cfg.Service), Device: ni.dev.Attr(),
 		Messages: ni.messages.Len(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
 		Tunables: lnd.InForce(cfg.Tunables()),
 	}

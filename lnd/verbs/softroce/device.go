@@ -41,7 +41,7 @@ func newDevice(h *hub) *device {
 
 // Attr returns the device's attributes (verbs.Device).
 func (d *device) Attr() verbs.DeviceAttr {
-	return verbs.DeviceAttr{Addr: d.hub.addr, GUID: uint64(d.hub.guid), MTU: d.hub.mtu.Bytes(), Frags: 1, SGEs: maxGather}
+	return verbs.DeviceAttr{Addr: d.hub.addr, GUID: uint64(d.hub.guid), MTU: d.hub.cm.mtu().Bytes(), Frags: 1, SGEs: maxGather}
 }
 
 // protectionDomain is a domain as its consumer sees it (verbs.PD).

@@ -28,7 +28,7 @@ type hub struct {
 	tap     func(verbs.TappedPacket)
 	numbers Numbers
 	guid    ibta.GUID
-	mtu     ibta.MTU
+	mtu     ibta.MTU // path MTU when the device was opened; that of connections may be smaller, see LinkUp
 
 	port      wire.Conn
 	loop      lnd.ReadLoop // nil: the port's read loop cannot be handed over

@@ -130,7 +130,7 @@ func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(ve
 	if len(cfg.Private) > verbs.MaxRequestPrivate {
 		return nil, verbs.ErrTooLarge
 	}
-	mtu := d.hub.mtu
+	mtu := d.hub.cm.mtu()
 	if cfg.MTU > 0 {
 		mtu = min(mtu, ibta.MTUWithin(cfg.MTU))
 	}

@@ -106,6 +106,9 @@ func (p *udpPort) openAside(local netip.Addr) error {
 	return nil
 }
 
+// MTU returns the present MTU of the port's interface.
+func (p *udpPort) MTU() int { return interfaceMTU(p.attr.Local.Addr()) }
+
 // Send sends bursts (wire.Conn).
 func (p *udpPort) Send(list []wire.Burst) (done int, err error) {
 	for done < len(list) && err == nil {

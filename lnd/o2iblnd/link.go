@@ -1,0 +1,12 @@
+package o2iblnd
+
+import "ulnet/lnd"
+
+var _ lnd.LinkFollower = (*NI)(nil)
+
+// LinkUp implements lnd.LinkFollower: a device that can learn that its interface has another MTU is told to look.
+func (ni *NI) LinkUp() {
+	if d, ok := ni.dev.(interface{ LinkUp() }); ok {
+		d.LinkUp()
+	}
+}
