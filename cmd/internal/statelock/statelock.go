@@ -2,7 +2,7 @@
 // directory would use the same incarnations and overwrite each other's records and state files.
 //
 // The lock is a flock on the state directory itself, so that it needs no space on the disk. Other users may look into a
-// runtime directory, and whoever can open a directory can lock it, so there the lock is on a file that only the
+// runtime directory, and a process that can open a directory can lock it, so there the lock is on a file that only the
 // daemon's user can open. The kernel releases both when the process ends. A daemon may start while its directory does not exist, such as on a full disk, and a file
 // system may be mounted at the path later. Therefore each module that writes there calls [Lock.Hold] before.
 package statelock

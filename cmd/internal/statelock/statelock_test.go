@@ -135,7 +135,7 @@ func TestHoldRuntime(t *testing.T) {
 	second.Release()
 }
 
-// TestRuntimeLockedByOthers: whoever may read the runtime directory can lock the directory itself. That does not keep a daemon from
+// TestRuntimeLockedByOthers: each user that may read the runtime directory can lock the directory itself. That does not keep a daemon from
 // starting. Other users cannot open the file that is locked.
 func TestRuntimeLockedByOthers(t *testing.T) {
 	dir := t.TempDir()
