@@ -1,6 +1,8 @@
 package zone
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -30,6 +32,7 @@ type queries struct {
 type query struct {
 	done    func([]Named, error)
 	members []Named
+	size    int // number of members in a complete answer
 	timer   machine.Timer
 }
 
@@ -40,8 +43,9 @@ func (q *queries) init(clock machine.Clock, secret uint64) {
 
 // Query asks for the members of a base zone; only members of the management zone can do that
 // (MS-99). done is called once, perhaps before Query returns. Its error is [ErrNotJoined],
-// [ErrUnguarded] or [ErrNoAnswer]. ErrNoAnswer comes after 5 s, or at once if very many queries
-// are pending. done must not block, nor call [Agent.Close].
+// [ErrUnguarded], or [ErrNoAnswer] or wraps that. ErrNoAnswer comes after 5 s, or at once if very many queries
+// are pending; also if only a part of the answer has come, or the supervisor does not know all members of the
+// zone, as of one with more members than the supervisor's [Config.MaxMembers]. done must not block, nor call [Agent.Close].
 func (a *Agent) Query(zone string, done func(members []Named, err error)) {
 	if !a.Joined() { // a node that has not joined gets no answer
 		done(nil, ErrNotJoined)
@@ -91,7 +95,7 @@ func (q *queries) listed(e *Event) {
 // add adds a part of the answer, and reports whether the answer is complete. Parts may come in another order than
 // they were sent, or twice.
 func (one *query) add(e *Event) bool {
-	one.members = append(one.members, e.Members...)
+	one.members, one.size = append(one.members, e.Members...), e.Size
 	if len(one.members) < e.Size {
 		return false
 	}
@@ -107,6 +111,9 @@ func (q *queries) end(n uint64, err error) {
 		return
 	}
 	one.timer.Stop()
+	if errors.Is(err, ErrNoAnswer) && len(one.members) > 0 {
+		err = fmt.Errorf("%w: only %d of %d members have come", err, min(len(one.members), one.size), one.size)
+	}
 	if err != nil {
 		one.members = nil
 	}

@@ -2,6 +2,7 @@ package zone
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +84,9 @@ func TestAgentQueries(t *testing.T) {
 	q.listed(&Event{Number: n, Size: 4, Members: some(0, 2), More: true})
 	clock.timers[3]()
 	want("no answer in time", r, 1, 0, ErrNoAnswer)
+	if !strings.Contains(r.err.Error(), "only 2 of 4 members") {
+		t.Error(r.err)
+	}
 
 	n, r = ask()
 	q.listed(&Event{Number: n, Size: maxListed + 2, Members: make([]Named, maxListed), More: true})

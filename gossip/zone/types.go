@@ -20,7 +20,7 @@ var (
 	ErrSelf           error = &Error{Why: "a node does not remove itself: it leaves"}
 	ErrNoMember       error = &Error{Why: "that node is no member"}
 	ErrUnguarded      error = &Error{Why: "no supervisor guards a zone of that name"}
-	ErrNoAnswer       error = &Error{Why: "the supervisor of that zone does not answer"}
+	ErrNoAnswer       error = &Error{Why: "the supervisor of that zone does not answer with all members"}
 
 	ErrKey   = engine.ErrKey   // an attribute's key does not have 1 to 255 bytes
 	ErrTable = engine.ErrTable // the attributes would be too large; errors wrap ErrTable

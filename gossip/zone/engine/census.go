@@ -157,7 +157,7 @@ func (m *Machine) query(zone string, number uint64) {
 			continue
 		}
 		if g := m.supervisor.zones[zone]; g != nil && e.Supervisor == m.cfg.Self {
-			m.answered(&wire.Dispatch{Zone: zone, Number: number, Size: uint32(len(g.members)), Joined: g.list()})
+			m.answered(&wire.Dispatch{Zone: zone, Number: number, Size: uint32(g.size()), Joined: g.list()})
 			return
 		}
 		if m.view.has(m.cfg.Table.Lookup(e.Supervisor)) {

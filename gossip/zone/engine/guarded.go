@@ -13,7 +13,8 @@ type guarded struct {
 	name      string
 	delegates []registered // registered delegates in order of precedence
 	members   map[wire.ID]wire.Version
-	hash      uint64 // hash of the zone's members
+	hash      uint64 // hash of members
+	reported  uint64 // hash of all members of the zone, as the active delegate last reported it
 	published CensusEntry
 	highest   uint64        // highest activation number of any delegate
 	holder    wire.ID       // the first delegate whose activation had the number highest
@@ -64,6 +65,7 @@ func (g *guarded) admit(d *wire.Dispatch, now time.Duration) (ok, late bool) {
 // change applies the changes of the zone's membership that the active delegate reports. It also
 // removes the delegates that have left the zone.
 func (g *guarded) change(m *Machine, d *wire.Dispatch) {
+	g.reported = d.Hash
 	if d.Flags&wire.Whole != 0 && d.Flags&wire.Continues == 0 {
 		clear(g.members)
 		g.hash = 0
@@ -92,6 +94,15 @@ func (g *guarded) change(m *Machine, d *wire.Dispatch) {
 // room returns how many members of the zone this supervisor can know. If the zone has more, it knows some of them.
 func (g *guarded) room(m *Machine) int {
 	return min(m.cfg.MaxMembers, m.supervisor.most-m.supervisor.members(g))
+}
+
+// size returns how many members a complete list has: more than this supervisor knows, if it has no room for all
+// members of the zone, or has not got all of them yet.
+func (g *guarded) size() int {
+	if g.hash == g.reported {
+		return len(g.members)
+	}
+	return max(len(g.members), g.published.Size)
 }
 
 // set sets the version of a member; the zero version removes the member.

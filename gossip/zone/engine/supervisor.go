@@ -216,7 +216,7 @@ func (s *supervision) query(m *Machine, d *wire.Dispatch) {
 	if g := s.zones[d.Zone]; g == nil {
 		answer.Flags = wire.Unknown
 	} else {
-		answer.Size, answer.Joined = uint32(len(g.members)), g.list()
+		answer.Size, answer.Joined = uint32(g.size()), g.list()
 	}
 	m.dispatch(d.From, answer, false)
 }

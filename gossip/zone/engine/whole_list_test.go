@@ -33,6 +33,44 @@ func TestZoneAboveRoom(t *testing.T) {
 	}
 }
 
+// TestAnswersOfPart: no supervisor gives a part of a zone's members as if it were all, neither to itself nor to others: because
+// it has no room for all, or because some are still on their way (MS-99).
+func TestAnswersOfPart(t *testing.T) {
+	spec.Covers(t, "MS-99")
+	s := newSystem(t, 1, 1, 7, 3)
+	for _, n := range s.supervisors {
+		n.m.cfg.MaxMembers = 4
+	}
+	answers := 0
+	s.told = func(n *node, e *Event) {
+		if e.Kind == Listed {
+			if answers++; e.Size != 7 {
+				t.Errorf("%s got %d members of %d; the zone has 7", n.id.Name(), len(e.Members), e.Size)
+			}
+		}
+	}
+	ask := func() {
+		for _, n := range s.supervisors {
+			n.step(Input{Kind: QueryZone, Key: "zone0", Number: 7})
+		}
+		s.run(100 * time.Millisecond)
+	}
+	s.run(8 * time.Second)
+	ask()
+	g := s.guardian(0)
+	g.m.cfg.MaxMembers = 7
+	s.until(2*time.Second, s.right)
+	first := g.m.supervisor.zones["zone0"].delegates[0]
+	g.step(Input{Kind: DispatchDelivered, Dispatch: &wire.Dispatch{
+		Kind: wire.Register, Zone: "zone0", From: first.ID, Version: first.Version, Activation: first.activation, Registration: first.registration,
+		Size: first.size, Hash: first.hash, Known: g.m.view.hash, Flags: wire.Whole | wire.Continued, Joined: []wire.Named{first.Named},
+	}})
+	ask()
+	if answers != 6 {
+		t.Errorf("%d answers", answers)
+	}
+}
+
 // TestWholeBacksOff: a delegate whose supervisor asks for the list of all members again after each one, as when the parts
 // of the list arrive in another order, sends the list with a growing interval. After another answer
 // it sends the list within a heartbeat (MS-97).

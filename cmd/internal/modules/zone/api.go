@@ -93,7 +93,7 @@ func notManagement() error {
 }
 
 // Of returns the members of a base zone. EINVAL: this node is not in the management zone.
-// ENOENT: there is no such zone. ETIMEDOUT: its supervisor does not answer.
+// ENOENT: there is no such zone. ETIMEDOUT: its supervisor does not answer with all members.
 func (m *Module) Of(ctx context.Context, name string) ([]zone.Named, error) {
 	a, err := m.member()
 	if err != nil {
@@ -114,7 +114,7 @@ func (m *Module) Of(ctx context.Context, name string) ([]zone.Named, error) {
 		case errors.Is(got.err, zone.ErrUnguarded):
 			return nil, cli.Hint(cli.Errno(syscall.ENOENT, got.err), "'gossipctl zone census' lists zones")
 		case errors.Is(got.err, zone.ErrNoAnswer):
-			return nil, cli.Hint(cli.Errno(syscall.ETIMEDOUT, got.err), "try again: another supervisor takes over")
+			return nil, cli.Hint(cli.Errno(syscall.ETIMEDOUT, got.err), "try again: another supervisor takes over; each knows max_members of a zone at most")
 		}
 		return got.list, notJoined(got.err)
 	case <-ctx.Done():
