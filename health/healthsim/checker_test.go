@@ -78,7 +78,7 @@ func TestUntoldSeen(t *testing.T) {
 	}
 	orphan := func(back time.Duration, cause health.Cause) func(n *network) { // servers evict the client after the last server has come back
 		return func(n *network) {
-			n.losses.alone[4] = n.Now() - back
+			n.losses.cut.last[4] = n.Now() - back
 			for s := range sim.NodeID(3) {
 				n.serverTold(s, &health.Event{Kind: health.ClientEvicted, Cause: cause, Client: clientID(client), Incarnation: incarnation})
 			}

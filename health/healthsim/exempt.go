@@ -162,7 +162,7 @@ func (n *network) cutShort(c *entry, incarnation uint64) bool {
 // askedBefore reports whether a server came back, and asked the others for tombstones, just before they evicted an
 // incarnation as an orphan. Servers do not inform each other of the evictions of orphans, so it may not know of it.
 func (n *network) askedBefore(c *entry, server sim.NodeID, incarnation uint64) bool {
-	back := max(n.losses.alone[server], n.groundTruth.nodes[server].touched)
+	back := max(n.losses.cut.last[server], n.groundTruth.nodes[server].touched)
 	return c.orphan && c.incarnation == incarnation && back <= c.first && c.first <= back+n.timing.Orphan+n.knownIn()
 }
 
@@ -251,14 +251,14 @@ func (n *network) knownIn() time.Duration {
 	return n.cfg.discovery*5/4 + n.cfg.discovery + returnMost
 }
 
-// minority reports whether no more than half of all servers, itself included, run and have a path to a server. With gossip a
-// path does not count if gossip may hold its beginning for dead nevertheless, see linked.
-func (t *groundTruth) minority(server sim.NodeID) bool {
+// minority reports whether no more than half of all servers, itself included, run and have a path to a server. If gossips is
+// set, a path does not count if gossip may hold its beginning for dead nevertheless, see linked.
+func (t *groundTruth) minority(server sim.NodeID, gossips bool) bool {
 	up := make([]bool, t.net.cfg.servers)
 	for s := range up {
 		up[s] = t.net.runs(sim.NodeID(s))
 	}
-	count, gossips := 0, !t.net.oracle.on()
+	count := 0
 	for s, heard := range t.hears(server, up) {
 		id := sim.NodeID(s)
 		if up[s] && (id == server || heard && (!gossips || t.linked(server, up) && t.linked(id, up))) {
@@ -293,7 +293,7 @@ func (t *groundTruth) linked(server sim.NodeID, up []bool) bool {
 // time ago none did, or one of the servers has just begun or resumed, or has a wrong clock.
 func (n *network) cutOff(server sim.NodeID) bool {
 	t, since := &n.groundTruth, n.Now()-n.knownIn()
-	if n.losses.lone[server] || n.losses.alone[server] >= since || t.poorAmong {
+	if n.losses.loose.now[server] || n.losses.loose.last[server] >= since || t.poorAmong {
 		return true
 	}
 	for s := range sim.NodeID(n.cfg.servers) {

@@ -19,28 +19,46 @@ type losses struct {
 	count uint64 // number of connections that were lost without one of these causes
 	first string // describes the first of these losses
 
-	has   [][]uint64      // by server, then by client's node: the incarnation that is connected; 0: none
-	lone  []bool          // by server: since the latest change of nodes or links it has no path from most servers
-	alone []time.Duration // by server: when lone last ended; never: lone was never set
+	has   [][]uint64 // by server, then by client's node: the incarnation that is connected; 0: none
+	cut   loneliness // no path leads to the server from most servers
+	loose loneliness // the same, but with gossip only the paths count that minority counts
+}
+
+// loneliness says which servers the others cannot reach.
+type loneliness struct {
+	now  []bool          // by server: since the latest change of nodes or links
+	last []time.Duration // by server: when that last ended; never: it never was so
+}
+
+func (l *loneliness) init(servers int) {
+	l.now, l.last = make([]bool, servers), slices.Repeat([]time.Duration{never}, servers)
+}
+
+// changed is called after nodes or links have changed.
+func (l *loneliness) changed(now time.Duration, lone func(server sim.NodeID) bool) {
+	for s := range l.now {
+		if l.now[s] {
+			l.last[s] = now
+		}
+		l.now[s] = lone(sim.NodeID(s))
+	}
 }
 
 func (l *losses) init(n *network) {
 	l.net, l.has = n, make([][]uint64, n.cfg.servers)
-	l.lone, l.alone = make([]bool, n.cfg.servers), make([]time.Duration, n.cfg.servers)
+	l.cut.init(n.cfg.servers)
+	l.loose.init(n.cfg.servers)
 	for s := range l.has {
-		l.has[s], l.alone[s] = make([]uint64, n.cfg.Nodes), never
+		l.has[s] = make([]uint64, n.cfg.Nodes)
 	}
 }
 
 // changed is called after nodes or links have changed.
 func (l *losses) changed() {
-	n := l.net
-	for s := range l.lone {
-		if l.lone[s] {
-			l.alone[s] = n.Now()
-		}
-		l.lone[s] = n.groundTruth.minority(sim.NodeID(s))
-	}
+	t := &l.net.groundTruth
+	gossips := !l.net.oracle.on()
+	l.cut.changed(l.net.Now(), func(server sim.NodeID) bool { return t.minority(server, false) })
+	l.loose.changed(l.net.Now(), func(server sim.NodeID) bool { return t.minority(server, gossips) })
 }
 
 // booted is called when an incarnation of a server begins. At first the server has no client; events

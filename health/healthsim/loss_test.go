@@ -114,3 +114,34 @@ func TestLossesByGossip(t *testing.T) {
 		}
 	}
 }
+
+// TestCutByGossipIsNoReturn: a cut in one direction, after which paths still lead to a server, is no excuse for that server to
+// connect an incarnation that most servers have evicted as an orphan since: it was not away. With gossip it may have lost its
+// quorum, which is another matter, see TestLossesByGossip.
+func TestCutByGossipIsNoReturn(t *testing.T) {
+	const client, incarnation, server = sim.NodeID(5), 7, sim.NodeID(4)
+	for _, gossip := range []time.Duration{0, 200 * time.Millisecond} {
+		for name, from := range map[string]sim.NodeSet{"not so": {}, "by any": sim.Nodes(0, 1, 2, 3), "by three": sim.Nodes(0, 1, 2)} {
+			cfg := standard(5, 1)
+			cfg.gossip = gossip
+			n := ran(t, cfg, 50*time.Second)
+			if name != "not so" {
+				n.Cut(sim.Nodes(server), from)
+			}
+			_ = n.Run(n.Now() + time.Millisecond)
+			n.Heal()
+			_ = n.Run(n.Now() + 20*time.Second)
+			for s := range sim.NodeID(3) {
+				n.serverTold(s, &health.Event{Kind: health.ClientEvicted, Cause: health.LostMaster, Client: clientID(client), Incarnation: incarnation})
+			}
+			_ = n.Run(n.Now() + 20*time.Second)
+			for s := 1; s < 4; s++ {
+				n.servers[s] = buried{n.servers[s]}
+			}
+			n.serverTold(server, &health.Event{Kind: health.ClientConnected, Client: clientID(client), Incarnation: incarnation})
+			if n.ledger.revived == 0 {
+				t.Errorf("gossip %v, not heard for a moment %s: the server that takes an evicted incarnation is excused", gossip, name)
+			}
+		}
+	}
+}
