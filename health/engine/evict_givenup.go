@@ -24,11 +24,14 @@ type givenUp struct {
 	others      []uint32 // epochs of tombstones that other servers have told, of other choices; 0: such a tombstone cannot be withdrawn
 }
 
-// clear gives up all evictions, but remembers those that other servers may have made.
+// clear gives up all evictions, but remembers those that other servers may have made, and the withdrawals. If they are
+// more than Config.MaxClients, it remembers the latest ones.
 func (e *evictions) clear(s *Server) {
 	room := s.cfg.MaxClients
 	var kept []*batch
-	for _, b := range append(e.batches, e.givenUp...) {
+	all := append(e.batches, e.givenUp...)
+	slices.SortStableFunc(all, func(a, b *batch) int { return cmp.Compare(b.began, a.began) })
+	for _, b := range all {
 		if b.entries = b.doubtful(); len(b.entries) > 0 && len(b.entries) <= room {
 			room -= len(b.entries)
 			kept = append(kept, b)
@@ -123,7 +126,9 @@ func (e *evictions) takeBack(s *Server) {
 		}
 		if len(list) > 0 {
 			w := e.batch(s, list)
-			w.withdraw = true
+			if w.withdraw = true; b.withdraw {
+				w.began = b.began // dead servers are owed the withdrawal no longer than before
+			}
 			e.batches = append(e.batches, w)
 		}
 	}

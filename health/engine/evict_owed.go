@@ -49,6 +49,7 @@ func (e *evictions) limit(s *Server) {
 	for _, b := range owed {
 		if room -= len(b.entries); room < 0 {
 			e.remove(b)
+			s.stats.Unowed += uint64(len(b.entries))
 		}
 	}
 }

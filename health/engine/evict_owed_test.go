@@ -6,6 +6,7 @@ import (
 
 	"ulnet/health/wire"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
 )
 
 // withdraws returns a master that has withdrawn its eviction of the test's client, because a server names a later master.
@@ -83,6 +84,9 @@ func TestOwedWithdrawalsBounded(t *testing.T) {
 	h.done(wire.Reply{Evicted: 1, Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 4, Incarnation: 5, Master: otherB}}}, gone)
 	h.done(wire.Reply{}, gone)
 	h.advance(h.s.cfg.Quorum + 2*h.s.cfg.Tick)
+	if n := h.s.Stats().Unowed; n != 1 {
+		t.Errorf("%d withdrawals forgotten, not 1", n)
+	}
 	h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true, Lifetime: 1})
 	h.want("broadcast1")
 	if b, err := wire.ParseBatch(h.effects[0].Token.([]byte)); err != nil || !b.Withdraw || b.Entries.At(0).Epoch != 3 {
@@ -102,5 +106,50 @@ func TestWithdrawalOfNoChoice(t *testing.T) {
 		if got := h.words(); got != want {
 			t.Errorf("a tombstone of epoch %d: %q, want %q", epoch, got, want)
 		}
+	}
+}
+
+// TestWithdrawalNotMadeYoung: CH-A9, CH-30: each loss of the quorum has the master withdraw once more what it owes. It owes
+// that no longer for this reason.
+func TestWithdrawalNotMadeYoung(t *testing.T) {
+	spec.Covers(t, "CH-30", "CH-A9")
+	for losses, want := range map[int]bool{1: true, 2: false} {
+		h := withdraws(t)
+		h.mute = true
+		for range losses {
+			h.advance(8 * time.Minute)
+			h.message(nid.ProcessID{NID: host.NID, PID: 77}, wire.Message{Kind: wire.Connect, Client: wire.ClientID{7}, Incarnation: 5, Server: otherA, Epoch: 1, Sequence: 9})
+			h.step(ServerInput{Kind: QuorumIs})
+			h.advance(h.s.cfg.Quorum + time.Second)
+			h.step(ServerInput{Kind: QuorumIs, Alive: true})
+			h.advance((maxAsks + 2) * h.s.cfg.Tick)
+			h.done(wire.Reply{}, gone)
+		}
+		h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true, Lifetime: 1})
+		got := false
+		for k := range h.effects {
+			got = got || word(h, &h.effects[k]) == "broadcast1"
+		}
+		if got != want {
+			t.Errorf("%d losses of the quorum, 8 min before each: the dead server that is back gets the withdrawal: %v", losses, got)
+		}
+	}
+}
+
+// TestGivenUpLatest: CH-30, CH-33: a master that loses the quorum remembers no more evictions and withdrawals than it may have
+// clients. The eviction that it has just sent goes before a withdrawal that a dead server has not answered for long.
+func TestGivenUpLatest(t *testing.T) {
+	spec.Covers(t, "CH-30", "CH-33")
+	h := withdraws(t)
+	h.advance(30 * time.Second)
+	other := wire.ClientID{7}
+	h.message(nid.ProcessID{NID: nid.MustParse("10.1.0.2@tcp"), PID: 77}, wire.Message{Kind: wire.Connect, Client: other, Incarnation: 5, Server: me, Epoch: 1, Sequence: 9})
+	h.s.cfg.MaxClients = 1
+	h.step(ServerInput{Kind: EvictClient, Client: other})
+	h.want("suspended result:ok broadcast1")
+	h.step(ServerInput{Kind: QuorumIs})
+	h.advance(h.s.cfg.Quorum + time.Second)
+	if h.s.evictions.given[other] == nil || len(h.s.evictions.given) != 1 {
+		t.Errorf("%+v", h.s.evictions.given)
 	}
 }

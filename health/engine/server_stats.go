@@ -35,6 +35,7 @@ type ServerStats struct {
 	Forgotten    uint64              // tombstones removed because there was no room
 	Fetched      uint64              // tombstones received from other servers that this server had asked
 	Untold       uint64              // tombstones that did not fit this server's answers
+	Unowed       uint64              // withdrawals that a dead server has missed, and that this server no longer keeps for it because there are too many
 	Hurried      uint64              // requests for tombstones refused by the rate limit
 	Ahead        uint64              // evictions of incarnations whose number is too high to be accepted; no tombstone is kept
 	Malformed    uint64              // messages that could not be parsed
