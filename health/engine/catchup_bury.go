@@ -25,7 +25,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 		s.catchup.heard(&e, from)
 		s.toldAgain(&e, ordered)
 		return
-	case left == 0 || s.takenBack(&e, unnamed) && !s.sinceWithdrawn(&e, ordered):
+	case left == 0 || s.copyTold(&e):
 		return
 	}
 	of := s.nidOf(e.Client)
@@ -45,12 +45,20 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	s.tombstones.said(&e, unnamed, ordered)
 }
 
-// toldAgain handles a tombstone that this server has already learned from another server. If the two belong to
+// toldAgain handles a tombstone of an incarnation of which this server already has one. If the two belong to
 // evictions by different masters, the tombstone of the master that the client chose later counts, whichever arrived first: the earlier
-// master may still withdraw its eviction.
+// master may still withdraw its eviction. For the same reason toldAgain records that another server has a tombstone that
+// names no choice of a master. The store need not have that: a server that restarts asks the others again.
 func (s *Server) toldAgain(e *wire.Entry, ordered time.Duration) {
 	g, ok := s.tombstones.incarnations[e.Client]
-	if !ok || g.incarnation != e.Incarnation || g.from != unnamed || !chosenLater(e.Epoch, g.epoch) {
+	switch {
+	case !ok || g.incarnation != e.Incarnation || g.from == noSlot || s.copyTold(e):
+		return
+	case e.Epoch == 0:
+		g.noChoice = true
+		s.tombstones.incarnations[e.Client] = g
+		return
+	case !chosenLater(e.Epoch, g.epoch):
 		return
 	}
 	s.tombstones.said(e, unnamed, ordered)
@@ -69,7 +77,7 @@ func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Du
 	switch {
 	case !later && c.master != from && s.check(i):
 		return false
-	case c.state == evicting, later && !s.catchup.doubts.said(s, c, from, age):
+	case c.state == evicting, later && !s.catchup.doubts.said(s, c, e.Epoch, from, age):
 		return false
 	case later && c.state == connected && s.ours(c): // other servers may know this server as the client's master, so the client is evicted from all servers
 		s.evict(i, wire.LostMaster)

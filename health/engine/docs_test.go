@@ -160,7 +160,7 @@ func TestDocumentLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		strconv.Itoa(s.cfg.MaxClients), strconv.Itoa(s.cfg.MaxIDs), strconv.Itoa(s.cfg.MaxUserIDs), strconv.Itoa(s.cfg.MaxTombstones), strconv.Itoa(s.cfg.MaxBroadcasts), strconv.Itoa(wire.MaxBatch),
+		strconv.Itoa(s.cfg.MaxClients), strconv.Itoa(s.cfg.MaxIDs), strconv.Itoa(s.cfg.MaxUserIDs), strconv.Itoa(s.cfg.MaxTombstones), strconv.Itoa(s.cfg.MaxClients), strconv.Itoa(s.cfg.MaxBroadcasts), strconv.Itoa(wire.MaxBatch),
 		fmt.Sprintf("%d in %v", s.cfg.MaxIncarnations, s.cfg.FlapWindow), fmt.Sprintf("%d bytes, printable", wire.MaxName), strconv.Itoa(wire.MaxEntries),
 		fmt.Sprintf("%d, the youngest", maxPages*wire.MaxEntries), fmt.Sprintf("%d bytes at least", keyring.MinKey),
 	}

@@ -21,15 +21,21 @@ type doubts map[wire.ClientID]*doubt
 
 type doubt struct {
 	incarnation uint64
-	by          []int32       // servers that have had the tombstone for T_evict
+	by          []holder      // servers that have had a tombstone for T_evict, each once
 	age         time.Duration // age of the oldest tombstone that was reported
 	at          time.Duration // active time at which to ask all servers for tombstones
 	asked       bool
 }
 
+// holder is a server that has had a tombstone for T_evict, and the epoch of the choice of a master that it names, 0 for none.
+type holder struct {
+	server int32
+	epoch  uint32
+}
+
 // said records for how long a server has had a tombstone of a client, and reports whether most
 // servers have had it for T_evict.
-func (d *doubts) said(s *Server, c *conn, from int32, age time.Duration) bool {
+func (d *doubts) said(s *Server, c *conn, epoch uint32, from int32, age time.Duration) bool {
 	x := (*d)[c.id]
 	if x == nil || x.incarnation != c.incarnation {
 		if *d == nil {
@@ -43,14 +49,28 @@ func (d *doubts) said(s *Server, c *conn, from int32, age time.Duration) bool {
 		x.at, x.asked = max(x.at, s.now+s.cfg.Evict-age), false
 		return false
 	}
-	if !slices.Contains(x.by, from) {
-		x.by = append(x.by, from)
+	if k := slices.IndexFunc(x.by, func(h holder) bool { return h.server == from }); k < 0 {
+		x.by = append(x.by, holder{from, epoch})
+	} else if epoch == 0 || x.by[k].epoch != 0 && chosenLater(epoch, x.by[k].epoch) {
+		x.by[k].epoch = epoch
 	}
 	over := 2*len(x.by) > len(s.others())+1
 	if over {
 		delete(*d, c.id)
 	}
 	return over
+}
+
+// withdrawn handles the withdrawal of an eviction: the tombstones for that choice of a master, and for earlier ones, no
+// longer count. The other tombstones do, since the withdrawal may be older than they are.
+func (d doubts) withdrawn(e *wire.Entry) {
+	x := d[e.Client]
+	if x == nil || x.incarnation != e.Incarnation {
+		return
+	}
+	x.by = slices.DeleteFunc(x.by, func(h holder) bool {
+		return e.Epoch == 0 || h.epoch != 0 && !e.Before(h.epoch)
+	})
 }
 
 // run asks all servers once for their tombstones, for the clients in d whose question is due. It drops

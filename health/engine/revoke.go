@@ -24,7 +24,7 @@ func (t *Timing) lastWord() time.Duration { return 2 * t.Evict }
 // version, does not.
 func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 	old, had := s.tombstones.incarnations[e.Client]
-	had = had && old.incarnation == e.Incarnation && (old.from == noSlot || e.Before(old.epoch) || e.Epoch == 0 && old.epoch != 0)
+	had = had && old.incarnation == e.Incarnation && !old.void && (old.from == noSlot || e.Before(old.epoch) || e.Epoch == 0 && old.epoch != 0)
 	at := s.now
 	if old.incarnation == e.Incarnation && old.epoch == e.Epoch && old.from != noSlot && !old.void {
 		at = old.said // a copy of the request does not postpone the time at which the eviction is final
@@ -44,6 +44,7 @@ func (t *tombstones) said(e *wire.Entry, from int32, at time.Duration) {
 		return
 	}
 	g.said, g.epoch, g.from = at, e.Epoch, from
+	g.noChoice = g.noChoice || from == unnamed && e.Epoch == 0
 	t.incarnations[e.Client] = g
 }
 
@@ -65,8 +66,8 @@ func (s *Server) overtaken(m *wire.Message) bool {
 	return x != nil && x.incarnation == m.Incarnation || s.recent(g) && e.Before(m.Epoch)
 }
 
-// withdrawn applies the withdrawal of an eviction. Copies of the eviction may still arrive, so a
-// void tombstone records that it was withdrawn.
+// withdrawn applies the withdrawal of an eviction. Copies of the eviction may still arrive, so the
+// tombstone of the incarnation, which is void if no other eviction counts, records that it was withdrawn.
 func (s *Server) withdrawn(from int32, e wire.Entry) {
 	if i, ok := s.find(e.Client); ok && s.conn(i).incarnation == e.Incarnation {
 		s.evictions.evictsNoMore(&e, from)
@@ -75,47 +76,59 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 		s.evictions.given[e.Client].withdrawn(&e)
 	}
 	g, ok := s.tombstones.incarnations[e.Client]
-	switch {
-	case e.Incarnation > s.believed(e.Client):
+	if e.Incarnation > s.believed(e.Client) {
 		s.stats.Ahead++
 		return
-	case ok && g.incarnation > e.Incarnation, ok && g.incarnation == e.Incarnation && !g.withdrawnBy(from, &e):
+	}
+	if ok && g.incarnation > e.Incarnation {
 		return
-	case ok && g.incarnation == e.Incarnation && !g.void:
+	}
+	taken := s.tombstones.takes(&e, from)
+	switch same := ok && g.incarnation == e.Incarnation; {
+	case same && !g.withdrawnBy(from, &e):
+		return
+	case same && g.noChoice && e.Epoch != 0:
+		s.withdrawnChoice(e.Client, g)
+		return
+	case same && !g.void:
 		s.revoke(e.Client, g)
 	}
-	delete(s.catchup.doubts, e.Client)
+	s.catchup.doubts.withdrawn(&e)
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+s.cfg.tombstone(), nid.NID{})
-	if g, ok = s.tombstones.incarnations[e.Client]; !ok {
-		return // there is no room for another tombstone
-	}
-	g.void, g.from, g.epoch = true, from, e.Epoch
-	s.tombstones.incarnations[e.Client] = g
+	s.tombstones.voided(&e, from, taken)
 }
 
 // withdrawnBy reports whether the withdrawal of an eviction by the server from removes a tombstone of the same incarnation. It
 // may also remove a tombstone that was learned from yet another server, unless that tombstone names no choice of a master and
 // the withdrawal does: then the tombstone is that of an orphan, and the withdrawal may be much older.
 func (g *tombstone) withdrawnBy(from int32, e *wire.Entry) bool {
-	if e.Before(g.epoch) {
-		return false
-	}
-	return g.void || g.from == from || g.from == unnamed && (g.epoch != 0 || e.Epoch == 0)
+	return g.void || !e.Before(g.epoch) && (g.from == from || g.from == unnamed && (g.epoch != 0 || e.Epoch == 0))
 }
 
 // takenBack reports whether an eviction is a late copy of an eviction that was withdrawn. A copy comes from the server
 // that has withdrawn it; of a tombstone that was told, from is unnamed.
 func (s *Server) takenBack(e *wire.Entry, from int32) bool {
 	g, ok := s.tombstones.incarnations[e.Client]
-	withdrawn := wire.Entry{Epoch: g.epoch}
-	return ok && g.void && g.incarnation == e.Incarnation && (g.from == from || from == unnamed) && !withdrawn.Before(e.Epoch)
+	return ok && g.incarnation == e.Incarnation && g.taken.of(e, from)
 }
 
-// sinceWithdrawn reports whether a tombstone that names no choice of a master is younger than the withdrawal of an
-// eviction of the same incarnation. Then it is no copy of that eviction: the client lived on, and was evicted as an
-// orphan, or has left.
-func (s *Server) sinceWithdrawn(e *wire.Entry, ordered time.Duration) bool {
-	return e.Epoch == 0 && ordered > s.tombstones.incarnations[e.Client].until-s.cfg.tombstone()
+// copyTold reports whether a tombstone that another server tells is of an eviction that was withdrawn. If the tombstone
+// names no choice of a master and the withdrawal does, it is not: the client lived on, and was evicted as an orphan, or
+// by another master, which itself keeps such a tombstone. That can have been before or after the withdrawal, which may
+// come late.
+func (s *Server) copyTold(e *wire.Entry) bool {
+	return s.takenBack(e, unnamed) && (e.Epoch != 0 || s.tombstones.incarnations[e.Client].taken.anyChoice())
+}
+
+// withdrawnChoice handles the withdrawal of one of two evictions of an incarnation: the tombstone of the other one, which
+// names no choice of a master, stays.
+func (s *Server) withdrawnChoice(id wire.ClientID, g tombstone) {
+	s.tombstones.said(&wire.Entry{Client: id, Incarnation: g.incarnation}, unnamed, g.said)
+	s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: g.incarnation, For: -1})
+	s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: g.incarnation, For: g.until - s.now})
+	if i, ok := s.find(id); ok { // connected in another incarnation: DoRemove has removed its record, so save it again
+		s.save(0, s.conn(i))
+	}
 }
 
 // revokeRecent is called when this server loses its quorum. It drops the tombstones that are not

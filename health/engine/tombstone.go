@@ -23,8 +23,10 @@ type tombstone struct {
 	from        int32         // number of the server that ordered the eviction; noSlot: no other server did, so none can withdraw it; see also unnamed
 	known       *known        // name and process of the client; nil: not known or not kept
 	by          uint16        // group of NIDs, by shareOf, to which the client belongs
-	void        bool          // the eviction was withdrawn: the tombstone refuses no incarnation, and late copies of the eviction are ignored
+	void        bool          // the eviction was withdrawn: the tombstone refuses no incarnation above taken.below
+	taken       *withdrawals  // evictions of the incarnation that were withdrawn: late copies of them are ignored; nil: there were none
 	left        bool          // the client has disconnected from this server, and no server evicted it: other servers are not told
+	noChoice    bool          // another server has told a tombstone of the incarnation that names no choice of a master: it stays when the eviction that names one is withdrawn
 }
 
 // unnamed is the value of tombstone.from if another server ordered the eviction, and this server does
@@ -43,11 +45,16 @@ func (t *tombstones) init(limit int) {
 	t.incarnations, t.max = make(map[wire.ClientID]tombstone), limit
 }
 
-// covers returns the incarnation of the client's tombstone, and true if the tombstone refuses
+// covers returns the highest incarnation that the client's tombstone refuses, and true if the tombstone refuses
 // the given incarnation.
 func (t *tombstones) covers(id wire.ClientID, incarnation uint64) (uint64, bool) {
 	g, ok := t.incarnations[id]
-	return g.incarnation, ok && !g.void && g.incarnation >= incarnation
+	refused := g.incarnation
+	if g.void {
+		refused = g.taken.below
+		ok = refused > 0
+	}
+	return refused, ok && refused >= incarnation
 }
 
 // bury adds a tombstone for a client. The client's NID is in the parameter named of; it is zero if
@@ -55,7 +62,10 @@ func (t *tombstones) covers(id wire.ClientID, incarnation uint64) (uint64, bool)
 func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Duration, of nid.NID) (forgot uint64) {
 	g, ok := t.incarnations[id]
 	if until = max(until, g.until); !ok || incarnation >= g.incarnation {
-		g = tombstone{incarnation: incarnation, from: noSlot, known: g.known, by: g.by}
+		old := g
+		if g = (tombstone{incarnation: incarnation, from: noSlot, known: old.known, by: old.by}); incarnation == old.incarnation {
+			g.noChoice, g.taken = old.noChoice, old.taken
+		}
 	}
 	if g.until = until; of.IsValid() {
 		g.by = shareOf(of)
@@ -72,16 +82,17 @@ func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Durat
 }
 
 // restoreTombstone adds a tombstone from before a restart. The store may have several of one incarnation; that of the
-// latest choice of a master counts.
+// latest choice of a master counts, until it is withdrawn.
 func (s *Server) restoreTombstone(in *ServerInput) {
 	left := min(in.For, s.cfg.tombstone()) // For is too long if the wall clock was put back after the tombstone was stored
 	old, had := s.tombstones.incarnations[in.Client]
 	e := wire.Entry{Client: in.Client, Incarnation: in.Incarnation, Epoch: in.Epoch}
-	if had && old.incarnation == e.Incarnation && (e.Before(old.epoch) || e.Epoch == 0) {
-		e.Epoch = old.epoch
-	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, nid.NID{})
 	s.tombstones.said(&e, unnamed, s.now+left-s.cfg.tombstone())
+	if had && old.incarnation == e.Incarnation && (e.Before(old.epoch) || e.Epoch == 0) {
+		e.Epoch = old.epoch
+		s.tombstones.said(&e, unnamed, s.now+left-s.cfg.tombstone())
+	}
 }
 
 // expire removes expired tombstones.

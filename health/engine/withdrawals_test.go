@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+)
+
+// order has a server evict incarnation 5 of the test's client, or withdraw that, for the choice of a master with the given epoch.
+func (h *harness) order(from nid.NID, withdraw bool, epoch uint32) {
+	h.t.Helper()
+	h.wanted(from, wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: epoch})})
+}
+
+// TestWithdrawnByTwo: CH-33, CH-A8: two servers withdraw their evictions of one client. Late copies of both leave no tombstone,
+// in whatever order the withdrawals have arrived, and even if another server's eviction was made and withdrawn between them. The
+// eviction by a server that has withdrawn none does leave one, for the choice that it names.
+func TestWithdrawnByTwo(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A8")
+	for name, withdrawn := range map[string]func(h *harness){
+		"the earlier choice first": func(h *harness) { h.order(otherA, true, 1); h.order(otherB, true, 4) },
+		"the later choice first":   func(h *harness) { h.order(otherB, true, 4); h.order(otherA, true, 1) },
+		"an eviction between them": func(h *harness) { h.order(otherA, true, 1); h.order(otherB, false, 4); h.order(otherB, true, 4) },
+		"an old withdrawal last":   func(h *harness) { h.order(otherB, true, 4); h.order(otherA, true, 1); h.order(otherB, true, 2) },
+		"one ignored at first":     func(h *harness) { h.order(otherB, false, 4); h.order(otherA, true, 1); h.order(otherB, true, 4) },
+	} {
+		h := newHarness(t, nil)
+		withdrawn(h)
+		h.order(otherA, false, 1)
+		h.order(otherB, false, 3)
+		if _, ok := h.s.Buried(testClient); ok {
+			t.Errorf("%s: late copies leave a tombstone", name)
+		}
+		h.order(gone, false, 2)
+		if g := h.s.tombstones.incarnations[testClient]; g.void || g.epoch != 2 || g.from != 3 {
+			t.Errorf("%s: an eviction that is not withdrawn: %+v", name, g)
+		}
+	}
+}
+
+// TestWithdrawalKeepsEarlier: CH-65: a master has evicted an incarnation of a client, and withdraws its eviction of the next
+// one. It goes on refusing the first.
+func TestWithdrawalKeepsEarlier(t *testing.T) {
+	spec.Covers(t, "CH-65")
+	h := newHarness(t, nil)
+	h.connect(4, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.done(wire.Reply{Evicted: 2}, gone)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.done(wire.Reply{Evicted: 1, Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherB}}}, gone)
+	h.done(wire.Reply{}, gone)
+	h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 5, Sequence: 10})
+	h.wantState("none")
+	h.connect(4, me, 1)
+	h.want("reject:global")
+	if incarnation, ok := h.s.Buried(testClient); !ok || incarnation != 4 {
+		t.Errorf("it refuses incarnation %d (%v)", incarnation, ok)
+	}
+	if got := word5(h, wire.Connect, 2); got != "save connected accept" {
+		t.Errorf("the client connects in the incarnation whose eviction was withdrawn: %q", got)
+	}
+	h = newHarness(t, nil)
+	h.order(otherA, true, 1)
+	h.advance(time.Minute)
+	if _, ok := h.s.Buried(testClient); ok {
+		t.Error("without an earlier tombstone an incarnation is refused")
+	}
+}
+
+// TestToldOfWithdrawn: CH-A8, CH-33: a server has made one master's eviction, and knows that a later master has withdrawn its own.
+// A third server that does not know that yet reports its tombstone. It keeps the first master's eviction from being withdrawn
+// no more than the eviction itself would.
+func TestToldOfWithdrawn(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A8")
+	h := newHarness(t, nil)
+	h.mute = true
+	h.order(otherA, false, 1)
+	h.order(otherB, true, 2)
+	h.told(tombstoneOf(2, time.Minute))
+	h.order(otherA, true, 1)
+	if _, ok := h.s.Buried(testClient); ok {
+		t.Error("both evictions are withdrawn, and the client is refused")
+	}
+}
