@@ -347,18 +347,25 @@ func (e *evictions) settle(s *Server, b *batch) {
 	}
 }
 
+// staysWith returns the master of a later choice than the one for which this server evicts a client, if another server knows of one
+// (CH-62), and that master has not evicted the client, too (CH-63).
+func (s *Server) staysWith(x *eviction) (master int32, stays bool) {
+	master, known := s.members.find(x.exception.Master)
+	later := x.exception.Code == wire.OtherMaster && x.exception.Incarnation == x.incarnation && x.exception.Epoch > x.epoch
+	return master, later && known && master != s.members.self && !s.evictions.evictedBy(master, x.id, x.exception.Epoch, s.now)
+}
+
 // finish ends the eviction of a client, and with it normally the connection. But if another server
 // knows a later choice of a master, the client stays connected, with the master of that choice (CH-A8),
 // unless that master has evicted the client, too (CH-63).
 func (s *Server) finish(x *eviction) (kept bool) {
 	i, ok := s.find(x.id)
+	master, stays := s.staysWith(x)
 	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting {
-		return false
+		return !ok && stays // another server has evicted the client here; the servers that have made this eviction must not go on refusing the client
 	}
 	c := s.conn(i)
-	master, known := s.members.find(x.exception.Master)
-	later := x.exception.Incarnation == x.incarnation && x.exception.Epoch > c.epoch // a later choice than the one that this server knows (CH-62)
-	if x.exception.Code == wire.OtherMaster && later && known && master != s.members.self && !s.evictions.evictedBy(master, x.id, x.exception.Epoch, s.now) {
+	if stays && x.exception.Epoch > c.epoch {
 		s.stats.Kept++
 		kept = true
 		s.rehome(i, c, master, x.exception.Epoch)

@@ -86,3 +86,26 @@ func TestToldOfWithdrawn(t *testing.T) {
 		t.Error("both evictions are withdrawn, and the client is refused")
 	}
 }
+
+// TestObeyedIsWithdrawn: CH-A8, CH-62: a master evicts a client, and another one evicts it for a later choice, which this master obeys. The
+// other servers then name a still later choice. The master withdraws its own eviction all the same: other servers may have
+// made it, and the withdrawal by the other master does not hold for it. If no server names a later choice, it withdraws nothing.
+func TestObeyedIsWithdrawn(t *testing.T) {
+	spec.Covers(t, "CH-62", "CH-A8")
+	for epoch, want := range map[uint32]string{3: "broadcast1", 1: ""} {
+		h := newHarness(t, nil)
+		h.connect(5, me, 1)
+		h.step(ServerInput{Kind: EvictClient, Client: testClient})
+		h.order(otherA, false, 2)
+		h.wantState("none")
+		reply := wire.Reply{Evicted: 1, Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: epoch, Incarnation: 5, Master: otherB}}}
+		h.done(reply, gone)
+		h.want(want)
+		if want != "" {
+			h.wantWithdrawn(0)
+		}
+		if incarnation, ok := h.s.Buried(testClient); !ok || incarnation != 5 {
+			t.Errorf("the other master's eviction: %d, %v", incarnation, ok)
+		}
+	}
+}

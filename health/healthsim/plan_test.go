@@ -77,6 +77,7 @@ func TestFoundPlans(t *testing.T) {
 		{scenario.Machines, healthsim.WildPlan, 6115, "a master stood still while it evicted a client, and the server that it had not told had to know: this limit was not written down"},
 		{scenario.Machines, healthsim.WildPlan, 902132, "other programs of a client's node went on sending, and a server was to drop the client's earlier incarnation as fast as if they did not: the checker was wrong"},
 		{scenario.Machines, healthsim.WildPlan, 4810, "after a cut two answers in a row were lost, and the client was not to drop the server: the checker was wrong"},
+		{scenario.Machines, healthsim.WildPlan, 559, "a master obeyed another one's eviction, and did not withdraw its own when others named a still later choice"},
 		{scenario.Stacks, healthsim.WildPlan, 445, "a server that no other heard for longer than T_q missed the withdrawal of an eviction, and told its tombstone to the master that had withdrawn it"},
 		{scenario.Stacks, healthsim.MildPlan, 82, "a server that no other heard was not to lose its quorum: the checker was wrong"},
 		{scenario.Stacks, healthsim.WildPlan, 816, "one of four servers died and another one heard no server, and the others were not to lose their quorum: the checker was wrong"},
