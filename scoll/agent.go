@@ -19,7 +19,7 @@ import (
 
 // View is the interface to discovery. A *gossip.Agent implements it.
 type View interface {
-	// Alive reports whether a node is alive, and how often it has died.
+	// Alive reports whether a node is alive, and how often it has died. The number changes only when the node dies.
 	Alive(id nid.NID) (alive bool, lifetime uint64)
 	// Watch calls f for every node that is alive now, and then whenever a node dies or comes
 	// alive, until stop.
@@ -222,16 +222,20 @@ func (a *Agent) Stats() (s Stats) {
 	return s
 }
 
+// mostAsked bounds how often ask tells the machine the state of one node.
+const mostAsked = 8
+
 // ask asks discovery about nodes that it has not reported yet. A node's state may change meanwhile: discovery then
 // reports the new state to the machine, and ask tells the old one after that. So ask asks again afterwards, and tells
-// the machine again until nothing has changed.
+// the machine again until nothing has changed, but at most mostAsked times: a View may count something else than deaths.
 func (a *Agent) ask(ids []nid.NID) {
 	if a.cfg.View == nil {
 		return
 	}
 	for _, id := range ids {
 		alive, lifetime := a.cfg.View.Alive(id)
-		for changed := alive; changed; {
+		changed := alive
+		for n := 0; changed && n < mostAsked; n++ {
 			a.tell(engine.Input{Kind: engine.Health, From: id, Alive: alive, Lifetime: lifetime})
 			before, deaths := alive, lifetime
 			alive, lifetime = a.cfg.View.Alive(id)

@@ -181,3 +181,27 @@ func TestDeathOvertakesAnswer(t *testing.T) {
 		}
 	}
 }
+
+// unsteady is a view whose number changes with each question, as one that counts something else than deaths.
+type unsteady struct{ asked uint64 }
+
+func (v *unsteady) Alive(nid.NID) (bool, uint64) {
+	if v.asked++; v.asked > 100 {
+		panic("asked without end")
+	}
+	return true, v.asked
+}
+
+func (v *unsteady) Watch(func(nid.NID, bool, uint64)) (stop func()) { return func() {} }
+
+// TestUnsteadyView: NewRequest returns although the view never answers the same twice.
+func TestUnsteadyView(t *testing.T) {
+	s := newStacks(t, 2, func(id int, cfg *scoll.Config) {
+		if id == 0 {
+			cfg.View = &unsteady{}
+		}
+	})
+	if _, err := s.group(0, false, scoll.Tree{}).NewRequest(scoll.RequestConfig{}); err != nil {
+		t.Error(err)
+	}
+}
