@@ -74,3 +74,14 @@ func TestForgedPieces(t *testing.T) {
 		})
 	}
 }
+
+// TestForgedID: a request with the id of another one, but another command, does not take that one's answer: a member that got a
+// request could send it ahead, in the root's name.
+func TestForgedID(t *testing.T) {
+	var m memo
+	request := func(action string) []byte { return (&Request{ID: ID{1}, Verb: Run, Name: action}).AppendTo(nil) }
+	forged := m.of(nidOf(1), nidOf(0), request("forged"), false)
+	if m.of(nidOf(0), nidOf(0), request("true"), false) == forged {
+		t.Error("the answer to another request is used")
+	}
+}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"crypto/sha256"
 	"slices"
 	"sync"
 
@@ -60,9 +61,11 @@ type memo struct {
 	order []memoEntry      // requests in order, the oldest first; guarded by mu
 }
 
+// memoKey names a request. Without the payload, a member that has the request could send another one with the same
+// id ahead, and so make this node answer that one when the genuine request comes.
 type memoKey struct {
-	root nid.NID
-	id   ID
+	root    nid.NID
+	payload [sha256.Size]byte // digest of the payload, which contains the id
 }
 
 // memoEntry is a remembered answer, with the parent of the first attempt.
@@ -75,10 +78,10 @@ type memoEntry struct {
 // yet. If the request has run here in an earlier attempt, so that repeated is set, but its answer was
 // dropped since, of returns an answer with the status ESTALE: the request does not run again, and
 // would have no answer.
-func (m *memo) of(parent, root nid.NID, id ID, repeated bool) *own {
+func (m *memo) of(parent, root nid.NID, payload []byte, repeated bool) *own {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := memoKey{root, id}
+	key := memoKey{root, sha256.Sum256(payload)}
 	if o := m.byKey[key]; o != nil {
 		return o
 	}

@@ -154,7 +154,7 @@ func (s *Service) preRequest(r *scoll.Request) error {
 		return err
 	}
 	s.forwards(g)
-	r.Data = &received{gathering: g, at: at, own: s.ownOf(r, q.ID, strange), bad: bad, memory: memory, strange: strange}
+	r.Data = &received{gathering: g, at: at, own: s.ownOf(r, strange), bad: bad, memory: memory, strange: strange}
 	return nil
 }
 
@@ -188,7 +188,7 @@ func (s *Service) give(memory int64, strange bool) {
 
 // ownOf returns this node's answer to a request: that of an earlier attempt, or a new one that
 // is not set yet. Only a broadcast to the live members has several attempts.
-func (s *Service) ownOf(r *scoll.Request, id ID, strange bool) *own {
+func (s *Service) ownOf(r *scoll.Request, strange bool) *own {
 	if !r.Live() {
 		return new(own)
 	}
@@ -196,7 +196,7 @@ func (s *Service) ownOf(r *scoll.Request, id ID, strange bool) *own {
 	if strange {
 		parent = nid.NID{} // all strangers together get the room for answers that one parent gets
 	}
-	return s.memo.of(parent, r.RootNID(), id, r.Repeated())
+	return s.memo.of(parent, r.RootNID(), r.Payload(), r.Repeated())
 }
 
 // admitBulk returns nil if a request may have bulk data, otherwise why not.

@@ -289,7 +289,7 @@ func TestAgainForgotten(t *testing.T) {
 	const forgetful = 4
 	for _, p := range again(t, func(s *servers) {
 		for i := range 2 * kept {
-			s.nodes[forgetful].admin.memo.of(nidOf(i), nidOf(i), ID{}, false)
+			s.nodes[forgetful].admin.memo.of(nidOf(i), nidOf(i), nil, false)
 		}
 	}) {
 		want := scoll.OK

@@ -143,25 +143,25 @@ func TestMessagesOf(t *testing.T) {
 	}
 }
 
-// TestMemo: an answer is found by root and id until newer ones displace it. Many requests of one
+// TestMemo: an answer is found by root and payload until newer ones displace it. Many requests of one
 // parent displace only answers to that parent.
 func TestMemo(t *testing.T) {
 	var m memo
 	root, flood := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.9@tcp")
-	first := m.of(root, root, ID{1}, false)
-	if m.of(root, root, ID{1}, false) != first || m.of(root, root, ID{2}, false) == first || m.of(root, nid.MustParse("10.0.0.2@tcp"), ID{1}, false) == first {
+	first := m.of(root, root, []byte{1}, false)
+	if m.of(root, root, []byte{1}, false) != first || m.of(root, root, []byte{2}, false) == first || m.of(root, nid.MustParse("10.0.0.2@tcp"), []byte{1}, false) == first {
 		t.Error("answers are mistaken for others")
 	}
 	for i := range 10 * kept {
-		m.of(flood, root, ID{1: byte(i), 2: byte(i >> 8), 3: 1}, false)
+		m.of(flood, root, []byte{1: byte(i), 2: byte(i >> 8), 3: 1}, false)
 	}
-	if m.of(root, root, ID{1}, false) != first || len(m.order) > keptOfOne+3 {
+	if m.of(root, root, []byte{1}, false) != first || len(m.order) > keptOfOne+3 {
 		t.Errorf("one parent has filled the memory: %d answers", len(m.order))
 	}
 	for i := range kept {
-		m.of(nid.FromNumber(root.Net(), uint32(i)), root, ID{1: byte(i), 2: 1}, false)
+		m.of(nid.FromNumber(root.Net(), uint32(i)), root, []byte{1: byte(i), 2: 1}, false)
 	}
-	if m.of(root, root, ID{1}, false) == first || len(m.byKey) > kept || len(m.order) > kept {
+	if m.of(root, root, []byte{1}, false) == first || len(m.byKey) > kept || len(m.order) > kept {
 		t.Error("the oldest is not forgotten")
 	}
 }
