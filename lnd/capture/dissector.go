@@ -16,6 +16,7 @@ const (
 	maxFlows         = 16384
 	defaultKeep      = 128 << 10 // bytes kept of a payload: more than the largest ping info
 	flushInterval    = time.Second
+	flushShare       = 64 // flows that a flush goes through for each packet, at most
 	rememberedClosed = 4096
 )
 
@@ -55,6 +56,7 @@ type Dissector struct {
 	emit   func(*Record)
 	counts Counts
 	at     Stamp
+	clock  clock
 
 	flows     map[tuple]*flow
 	byAge     *list.List // list of *flow, with the one that was silent longest in front
@@ -64,10 +66,11 @@ type Dissector struct {
 	plain     plain
 	arrived   func(*flow, Side, *headers.TCP) // the method segment of assembler; tests replace it
 	roce      *roce
-	reordered bool // whether a packet has ever come out of order
-	flushed   time.Time
-	ending    []*flow   // flows of which both sides have ended, but of which bytes are missing
-	held      []*Record // records of a flush, which are sorted before they are emitted
+	reordered bool          // whether a packet has ever come out of order
+	flushed   time.Duration // time of the latest flush, on the clock
+	packets   int           // of TCP since then
+	ending    []*flow       // flows of which both sides have ended, but of which bytes are missing
+	held      []*Record     // records of a flush, which are sorted before they are emitted
 	holding   bool
 	decoding  bool // whether the decoder or the caller's emit runs inside the assembler
 }
@@ -97,6 +100,7 @@ func (d *Dissector) Counts() Counts { return d.counts }
 // if the packet belongs to one of the ports or to RoCE, or is a multicast datagram of LNet.
 func (d *Dissector) Packet(at time.Time, link LinkType, data []byte) bool {
 	d.at = Stamp{Time: at, Frame: d.at.Frame + 1}
+	d.clock.advance(at)
 	d.counts.Packets++
 	if ours, done := d.takePlain(link, data); done {
 		return ours
@@ -168,9 +172,9 @@ func (d *Dissector) deliver(r *Record) {
 	d.emit(r)
 }
 
-// flushOld gives up bytes that later segments have awaited for too long.
+// flushOld gives up bytes that later segments have awaited for too long. It takes bounded time for each packet.
 func (d *Dissector) flushOld() {
-	if !d.reordered || d.age(d.flushed) < flushInterval {
+	if d.packets++; !d.reordered || d.age(d.flushed) < flushInterval || d.packets < len(d.flows)/flushShare {
 		return
 	}
 	d.flush(false)
@@ -181,7 +185,7 @@ func (d *Dissector) flushOld() {
 // at all. It counts them as lost. It goes through the flows in the order of their last packets; the Records are sorted
 // by connection.
 func (d *Dissector) flush(end bool) {
-	d.flushed, d.holding = d.at.Time, true
+	d.flushed, d.packets, d.holding = d.clock.now, 0, true
 	for e := d.byAge.Front(); e != nil; e = e.Next() {
 		f := e.Value.(*flow)
 		d.guard(f, func() { d.assembler.flush(f, end) })
@@ -194,6 +198,5 @@ func (d *Dissector) flush(end bool) {
 	d.held = d.held[:0]
 }
 
-// age returns how long ago an instant was. One in the future counts as if it were as long ago: the clock was set
-// back since then, and nothing may wait until it has caught up.
-func (d *Dissector) age(at time.Time) time.Duration { return d.at.Time.Sub(at).Abs() }
+// age returns how long ago an instant of the clock was.
+func (d *Dissector) age(at time.Duration) time.Duration { return d.clock.now - at }

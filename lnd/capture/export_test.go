@@ -66,3 +66,6 @@ func (d *Dissector) RoCEMoving() (transfers, fragments, counted int) {
 	}
 	return transfers, fragments, d.roce.frags
 }
+
+// SinceFlush returns the number of packets since the dissector has last looked at all open connections.
+func (d *Dissector) SinceFlush() int { return d.packets }

@@ -30,13 +30,13 @@ type flow struct {
 
 	syn    [2]bool
 	isn    [2]uint32
-	next   [2]uint32 // by side: sequence number after that of the last byte captured
-	fin    [2]bool   // by side: a FIN was captured, though perhaps not all bytes before it
-	closed [2]bool   // by side: FIN or RST has been processed
-	seen   time.Time // when the last packet was captured
-	lossy  bool      // a packet of this flow has come out of order
-	ending bool      // the Dissector passes packets that it has made itself, so that the assembler releases the flow
-	listed bool      // is one of d.ending
+	next   [2]uint32     // by side: sequence number after that of the last byte captured
+	fin    [2]bool       // by side: a FIN was captured, though perhaps not all bytes before it
+	closed [2]bool       // by side: FIN or RST has been processed
+	seen   time.Duration // when the last packet was captured, on the clock
+	lossy  bool          // a packet of this flow has come out of order
+	ending bool          // the Dissector passes packets that it has made itself, so that the assembler releases the flow
+	listed bool          // is one of d.ending
 	broken bool
 	old    bool         // all bytes of the segment in the assembler were captured before
 	shut   [2]time.Time // by side: since when its receive window is closed; zero: it is open
@@ -70,7 +70,7 @@ func (d *Dissector) segment(ip *headers.IP, tcp *headers.TCP) {
 		f.decoder.Begin(side)
 	}
 	f.fin[side] = f.fin[side] || tcp.FIN
-	f.seen = d.at.Time
+	f.seen = d.clock.now
 	d.byAge.MoveToBack(f.age)
 	f.watchWindow(side, tcp)
 	late, copied := f.isLate(side, tcp), f.isCopy(side, ip.ID, tcp)

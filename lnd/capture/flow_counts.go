@@ -15,9 +15,9 @@ func (f *flow) isLate(side Side, tcp *headers.TCP) bool {
 
 // latest tells the next packet of a side from a copy of one that was captured already.
 type latest struct {
-	id       uint16 // the latest identification of IPv4 other than 0
-	from, to uint32 // sequence numbers of the latest segment with data
-	at       time.Time
+	id       uint16        // the latest identification of IPv4 other than 0
+	from, to uint32        // sequence numbers of the latest segment with data
+	at       time.Duration // when it came, on the clock
 }
 
 // isCopy reports whether a segment is a copy of a packet that was captured already: a host with a bond, a bridge or
@@ -27,18 +27,18 @@ func (f *flow) isCopy(side Side, id uint16, tcp *headers.TCP) bool {
 	const soon = 50 * time.Microsecond
 	l, from, to := &f.latest[side], tcp.Seq, tcp.Seq+uint32(len(tcp.Payload))
 	if len(tcp.Payload) == 0 || !f.streams[side].has(&waiting{seq: from, b: tcp.Payload}) {
-		l.note(id, from, to, f.d.at.Time)
+		l.note(id, from, to, f.d.clock.now)
 		return false
 	}
 	copied := id != 0 && l.id != 0 && int16(id-l.id) <= 0 ||
 		id == 0 && from == l.from && to == l.to && f.d.age(l.at) < soon
 	if !copied {
-		l.note(id, from, to, f.d.at.Time)
+		l.note(id, from, to, f.d.clock.now)
 	}
 	return copied
 }
 
-func (l *latest) note(id uint16, from, to uint32, at time.Time) {
+func (l *latest) note(id uint16, from, to uint32, at time.Duration) {
 	if id != 0 && (l.id == 0 || int16(id-l.id) > 0) {
 		l.id = id
 	}

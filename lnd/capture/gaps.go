@@ -50,7 +50,7 @@ func (a *assembler) flush(f *flow, end bool) {
 // flushFirst handles the first waiting segment of a side for flush. It returns false if the segment waits on.
 func (a *assembler) flushFirst(f *flow, side Side, end bool) bool {
 	s := &f.streams[side]
-	age := f.d.age(s.queue[0].at.Time)
+	age := f.d.age(s.queue[0].since)
 	switch lacks := s.lacks(&s.queue[0]); {
 	case lacks && s.stray(&s.queue[0]) && (end || age >= retransmitTimeout):
 		a.discard(f, side)

@@ -304,23 +304,3 @@ func TestLostBeforeEnd(t *testing.T) {
 		}
 	}
 }
-
-// TestClockSetBack: after the clock of the capture was set back, gaps are given up as fast as before.
-func TestClockSetBack(t *testing.T) {
-	g := newGapped()
-	at := func(at time.Duration, seq uint32) {
-		g.Packet(time.Unix(1, 0).Add(at), capture.LinkEthernet, segment{seq: seq, flags: ackFlag, data: make([]byte, 5)}.frame())
-	}
-	at(time.Hour, 11)
-	at(time.Hour+3*time.Second, 16)
-	if g.lost != 10 {
-		t.Fatalf("%d bytes lost before, want 10", g.lost)
-	}
-	at(time.Hour+4*time.Second, 31)
-	for i := range time.Duration(4) {
-		at(i*time.Second, 51+5*uint32(i))
-	}
-	if g.lost != 10+10+15 {
-		t.Errorf("%d bytes lost, want those of three gaps", g.lost)
-	}
-}

@@ -32,7 +32,8 @@ func (fl *roceFlow) wait(f *roceFrame) {
 		return
 	}
 	kept := *f
-	kept.raw, kept.Payload, kept.awaits = nil, bytes.Clone(f.Payload), fl.next
+	kept.raw, kept.Payload = nil, bytes.Clone(f.Payload)
+	kept.awaits, kept.since = fl.next, fl.c.r.d.clock.now
 	fl.ahead = slices.Insert(fl.ahead, i, &kept)
 	fl.c.r.waiting += kept.pages()
 	for len(fl.ahead) > maxAhead || len(fl.ahead) > 0 && fl.c.r.waiting >= maxWaiting {
@@ -106,7 +107,7 @@ func (r *roce) flushOld() {
 	if r.waiting == 0 || r.d.age(r.flushed) < flushInterval {
 		return
 	}
-	r.flushed = r.d.at.Time
+	r.flushed = r.d.clock.now
 	for e := r.conns.Front(); e != nil; e = e.Next() {
 		for _, fl := range e.Value.(*roceConn).flows {
 			fl.flushOld()
@@ -116,7 +117,7 @@ func (r *roce) flushOld() {
 
 // flushOld gives up the packets for which later ones have waited for too long.
 func (fl *roceFlow) flushOld() {
-	for len(fl.ahead) > 0 && fl.c.r.d.age(fl.ahead[0].at.Time) >= maxAheadTime {
+	for len(fl.ahead) > 0 && fl.c.r.d.age(fl.ahead[0].since) >= maxAheadTime {
 		fl.giveUp()
 	}
 }

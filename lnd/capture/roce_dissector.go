@@ -35,8 +35,8 @@ type roce struct {
 
 	moving list.List // list of *Transfer: all unfinished transfers, the oldest in front
 
-	waiting int       // pages of all packets that wait for earlier ones
-	flushed time.Time // when flushOld last looked for packets that have waited for too long
+	waiting int           // pages of all packets that wait for earlier ones
+	flushed time.Duration // when flushOld last looked for packets that have waited for too long, on the clock
 
 	rec   Record
 	extra RoCE
@@ -69,7 +69,8 @@ type roceFrame struct {
 	gap    int    // bytes of the payload that were not captured
 	err    error
 	at     Stamp
-	awaits ibta.PSN // of a packet that waits: the first packet that was missing when it came
+	awaits ibta.PSN      // of a packet that waits: the first packet that was missing when it came
+	since  time.Duration // of a packet that waits: when it came, on the clock
 }
 
 // packet processes a UDP packet if it is one of RoCE, which the result tells.

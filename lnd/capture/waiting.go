@@ -3,15 +3,17 @@ package capture
 import (
 	"bytes"
 	"slices"
+	"time"
 )
 
 // waiting is a segment behind a gap.
 type waiting struct {
-	seq uint32
-	b   []byte // memory of its own, which no other segment shares
-	end bool   // a FIN or RST follows
-	at  Stamp  // its packet
-	gap uint32 // where the bytes that were missing before it began when it came
+	seq   uint32
+	b     []byte        // memory of its own, which no other segment shares
+	end   bool          // a FIN or RST follows
+	at    Stamp         // its packet
+	since time.Duration // when it came, on the clock
+	gap   uint32        // where the bytes that were missing before it began when it came
 }
 
 func (w *waiting) after() uint32 { return w.seq + uint32(len(w.b)) }
@@ -23,7 +25,7 @@ func (w *waiting) pages() int { return 1 + cap(w.b)>>11 }
 // part returns the bytes of w from one sequence number to another, as a segment with memory of its own,
 // which does not keep the rest of w alive.
 func (w *waiting) part(from, to uint32) waiting {
-	return waiting{seq: from, b: bytes.Clone(w.b[from-w.seq : to-w.seq]), end: w.end && to == w.after(), at: w.at, gap: w.gap}
+	return waiting{seq: from, b: bytes.Clone(w.b[from-w.seq : to-w.seq]), end: w.end && to == w.after(), at: w.at, since: w.since, gap: w.gap}
 }
 
 // keep keeps a copy of a segment until the bytes before it have come. If bytes came twice, it keeps those
@@ -33,7 +35,7 @@ func (a *assembler) keep(f *flow, side Side, w waiting) {
 	if int32(w.after()-s.next) < 0 || len(w.b) == 0 && s.endWaits() { // so far ahead that its sequence numbers cannot be compared, or a repeated FIN
 		return
 	}
-	w.b, w.gap = bytes.Clone(w.b), s.next
+	w.b, w.gap, w.since = bytes.Clone(w.b), s.next, f.d.clock.now
 	i, j := s.overlapped(&w)
 	parts := w.among(s.queue[i:j])
 	for k := range s.queue[i:j] {
