@@ -139,7 +139,7 @@ func (d *dump) read(ctx context.Context, src source) error {
 	d.filter.Reset()
 	d.known = dissection.NewProtocols(d.members)
 	dissector, end := d.dissector(src)
-	if d.save != nil && src.live {
+	if d.save != nil && src.raw {
 		err = errors.Join(d.save.begin(), d.out.Flush())
 	}
 	for err == nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
 	"runtime"
@@ -15,7 +14,8 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// saver writes packets as pcapng, with an interface for each link type.
+// saver writes packets as pcapng, with an interface for each link type. It has one interface if it can, because libpcap,
+// and so tcpdump, reads no file with several link types.
 type saver struct {
 	file  io.Closer // the file; nil: the packets go to standard output
 	out   io.Writer
@@ -35,7 +35,8 @@ func newSaver(name string, stdout io.Writer) (*saver, error) {
 	return s, nil
 }
 
-// begin writes the beginning of the file, for programs that wait for it before there is a packet.
+// begin writes the beginning of the file, for programs that wait for it before there is a packet. All packets
+// then begin with IP.
 func (s *saver) begin() error {
 	if _, err := s.index(capture.LinkRaw); err != nil {
 		return err
@@ -57,17 +58,12 @@ func (s *saver) packet(p capture.Packet) error {
 	}, p.Data)
 }
 
-// convert replaces the header of SLL2, because gopacket cannot write this link type. Packets of other protocols than IP, such
-// as those with the tag of a VLAN, get a header of Ethernet with the same protocol.
+// convert replaces the header of SLL2, because gopacket cannot write this link type, by one of Ethernet with the
+// same protocol.
 func convert(p capture.Packet) capture.Packet {
 	const header, ethernet = 20, 14
 	protocol, rest := p.Data[:2], p.Data[header:]
-	switch layers.EthernetType(binary.BigEndian.Uint16(protocol)) {
-	case layers.EthernetTypeIPv4, layers.EthernetTypeIPv6:
-		p.Link, p.Data, p.Length = capture.LinkRaw, rest, p.Length-header
-	default:
-		p.Link, p.Data, p.Length = capture.LinkEthernet, slices.Concat(make([]byte, ethernet-2), protocol, rest), p.Length-header+ethernet
-	}
+	p.Link, p.Data, p.Length = capture.LinkEthernet, slices.Concat(make([]byte, ethernet-2), protocol, rest), p.Length-header+ethernet
 	return p
 }
 

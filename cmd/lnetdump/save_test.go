@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"io"
 	"net/netip"
 	"os"
@@ -32,11 +33,16 @@ func TestSaveTagged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]int{}
+	want, n := map[string]int{}, 0
 	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) { want[r.Type()]++ })
 	for p, err := in.Next(); err == nil; p, err = in.Next() {
-		any := append([]byte{0x81, 0}, make([]byte, 18)...) // a header of SLL2 whose protocol is that of a tag
-		p.Link, p.Data, p.Length = capture.LinkLinuxSLL2, slices.Concat(any, []byte{0, 7}, p.Data[12:]), p.Length+10
+		tagged := append([]byte{0x81, 0}, make([]byte, 18)...) // a header of SLL2 whose protocol is that of a tag
+		plain := append([]byte{0x08, 0}, make([]byte, 18)...)
+		if n++; n%2 == 0 {
+			p.Link, p.Data, p.Length = capture.LinkLinuxSLL2, slices.Concat(tagged, []byte{0, 7}, p.Data[12:]), p.Length+10
+		} else {
+			p.Link, p.Data, p.Length = capture.LinkLinuxSLL2, slices.Concat(plain, p.Data[14:]), p.Length+6
+		}
 		if d.Packet(p.Time, p.Link, p.Data) {
 			if err := s.packet(p); err != nil {
 				t.Fatal(err)
@@ -49,6 +55,9 @@ func TestSaveTagged(t *testing.T) {
 	}
 	got := map[string]int{}
 	again := capture.NewDissector(capture.Options{}, func(r *capture.Record) { got[r.Type()]++ })
+	if types := linkTypes(out.Bytes()); !slices.Equal(types, []capture.LinkType{capture.LinkEthernet}) {
+		t.Errorf("link types %d", types)
+	}
 	if in, err = capture.NewReader(&out); err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +67,31 @@ func TestSaveTagged(t *testing.T) {
 	again.Close()
 	if want["GET"] == 0 || got["GET"] != want["GET"] || got["HELLO"] != want["HELLO"] || again.Counts().Malformed != 0 {
 		t.Errorf("%v, want %v; %+v", got, want, again.Counts())
+	}
+}
+
+// linkTypes returns those of the interfaces of a pcapng capture.
+func linkTypes(b []byte) (types []capture.LinkType) {
+	const description = 1 // type of an Interface Description Block
+	for len(b) >= 12 {
+		if binary.LittleEndian.Uint32(b) == description {
+			types = append(types, capture.LinkType(binary.LittleEndian.Uint16(b[8:])))
+		}
+		b = b[binary.LittleEndian.Uint32(b[4:]):]
+	}
+	return types
+}
+
+// TestSaveStdin: what is written of the standard input has one link type, that of the input, as libpcap asks for.
+func TestSaveStdin(t *testing.T) {
+	in, err := os.ReadFile("../../lnd/capture/testdata/tcp-ping.pcap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	code := invoke(t.Context(), cli.Env{Stdin: bytes.NewReader(in), Stdout: &out, Stderr: io.Discard}, "-w", "-")
+	if types := linkTypes(out.Bytes()); code != cli.OK || !slices.Equal(types, []capture.LinkType{capture.LinkEthernet}) {
+		t.Errorf("exit code %d, link types %d", code, types)
 	}
 }
 

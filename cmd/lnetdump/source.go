@@ -18,6 +18,7 @@ import (
 type source struct {
 	name    string
 	live    bool // packets arrive while they are captured, so each is printed at once
+	raw     bool // all its packets begin with IP
 	partial bool // the source may end inside a record, as a file does that is still being written
 	open    func(context.Context) (packets, error)
 }
@@ -88,7 +89,7 @@ func stdinSource(stdin io.Reader) source {
 
 // daemonSource streams the capture of a daemon from its control socket.
 func daemonSource(path string, stderr io.Writer) source {
-	return source{name: path, live: true, open: func(ctx context.Context) (packets, error) {
+	return source{name: path, live: true, raw: true, open: func(ctx context.Context) (packets, error) {
 		in, headersOnly, err := control.NewClient(path).Capture(ctx)
 		if err != nil {
 			return nil, err
@@ -126,7 +127,7 @@ func (s *stream) Close() error {
 }
 
 func interfaceSource(name string) source {
-	return source{name: name, live: true, open: func(ctx context.Context) (packets, error) {
+	return source{name: name, live: true, raw: true, open: func(ctx context.Context) (packets, error) {
 		h, err := afpacket.Open(name)
 		if err != nil {
 			if afpacket.NotPermitted(err) {
