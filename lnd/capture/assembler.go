@@ -22,13 +22,14 @@ type stream struct {
 	at     Stamp     // of the latest packet whose bytes were handed out
 	acked  uint32    // all bytes before this sequence number have reached the other side
 	told   uint64    // number of the packet that said acked; 0: there is none
+	gap    [2]uint32 // sequence numbers of the latest bytes that were given up: the first one, and that after the last one
 }
 
 // segment takes a segment of a side, and hands what is in order to f.take. It hands out nothing that
 // was handed out before.
 func (a *assembler) segment(f *flow, side Side, tcp *headers.TCP) {
 	if tcp.ACK && !tcp.RST {
-		a.acknowledged(f, side.Other(), tcp.Ack)
+		a.acknowledged(f, side.Other(), tcp.Ack, len(tcp.Payload) > 0 || tcp.FIN)
 	}
 	s := &f.streams[side]
 	if !f.accept(s, tcp) || s.ended {
@@ -45,7 +46,7 @@ func (a *assembler) segment(f *flow, side Side, tcp *headers.TCP) {
 	if int32(seq-s.next) > 0 {
 		if len(b) > 0 || tcp.FIN {
 			a.keep(f, side, waiting{seq: seq, b: b, end: end, at: f.d.at})
-			a.skipAcknowledged(f, side)
+			a.skipAcknowledged(f, side, false)
 		}
 		return
 	}
@@ -99,6 +100,9 @@ func (a *assembler) deliver(f *flow, side Side, lost int, w waiting) {
 func (a *assembler) hand(f *flow, side Side, lost int, w waiting) {
 	s := &f.streams[side]
 	s.next += uint32(len(w.b))
+	if int32(s.next-s.acked) > largestWindow {
+		s.told = 0 // the capture lacks later acknowledgements, and sequence numbers begin again
+	}
 	if w.at.Frame > s.at.Frame {
 		s.at = w.at
 	}

@@ -73,9 +73,9 @@ func (d *Dissector) segment(ip *headers.IP, tcp *headers.TCP) {
 	f.seen = d.clock.now
 	d.byAge.MoveToBack(f.age)
 	f.watchWindow(side, tcp)
-	late, copied := f.isLate(side, tcp), f.isCopy(side, ip.ID, tcp)
+	late, copied, gaveUp := f.isLate(side, tcp), f.isCopy(side, ip.ID, tcp), f.streams[side].gaveUp(tcp.Seq, tcp.Payload)
 	d.assemble(f, side, tcp)
-	f.count(side, late, copied)
+	f.count(side, late, copied, gaveUp)
 	switch {
 	case f.broken:
 		d.forget(f, ErrLost)

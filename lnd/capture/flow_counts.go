@@ -56,13 +56,13 @@ func (s *stream) has(w *waiting) bool {
 	return j == i+1 && int32(w.seq-s.queue[i].seq) >= 0 && int32(s.queue[i].after()-w.after()) >= 0
 }
 
-// count counts a segment with its side's, or as a copy.
-func (f *flow) count(side Side, late, copied bool) {
+// count counts a segment with its side's, or as a copy. One with bytes that were given up was not captured before.
+func (f *flow) count(side Side, late, copied, gaveUp bool) {
 	c := &f.conn.TCP[side]
 	switch {
 	case copied:
 		f.d.counts.Copies++
-	case late && f.old:
+	case late && f.old && !gaveUp:
 		c.Repeated++
 	case late:
 		c.Late++

@@ -8,26 +8,43 @@ import (
 // Bounds of the time for which segments wait for earlier bytes, local policy.
 const (
 	reorderTimeout = 2 * time.Second
+	// queueTimeout is how much later than the acknowledgement of its bytes a segment is captured at most, because the
+	// two directions come from different queues of a device.
+	queueTimeout = time.Millisecond
 	// retransmitTimeout is how long segments wait for bytes that their receiver lacks, too, as its acknowledgements
 	// show. In this time Linux retransmits these bytes five times.
 	retransmitTimeout = 10 * time.Second
-	// largestGap is how many bytes of a stream are under way at most. No receive window of LNet is larger.
+	// largestWindow is how many bytes of a stream TCP lets be under way (RFC 7323, section 2.3).
+	largestWindow = 1 << 30
+	// largestGap is how many bytes of a stream are missing at most. Receive windows are hardly larger.
 	largestGap = 8 << 20
 )
 
 // acknowledged notes that a side has been told that all its bytes before the sequence number ack have arrived.
-func (a *assembler) acknowledged(f *flow, side Side, ack uint32) {
+func (a *assembler) acknowledged(f *flow, side Side, ack uint32, answered bool) {
 	s := &f.streams[side]
 	s.acked, s.told = ack, f.d.at.Frame
-	a.skipAcknowledged(f, side)
+	a.skipAcknowledged(f, side, answered)
 }
 
-// skipAcknowledged gives up bytes that the receiver has and the capture lacks. It runs before the receiver's
-// next message is handed out, so that no answer comes before its request.
-func (a *assembler) skipAcknowledged(f *flow, side Side) {
-	for s := &f.streams[side]; s.told > 0 && len(s.queue) > 0 && int32(s.acked-s.queue[0].seq) >= 0; {
+// skipAcknowledged gives up bytes that the receiver has and the capture lacks, queueTimeout after that was seen. If the
+// receiver has answered with data, it does so at once, before the data are handed out: no answer comes before its request.
+func (a *assembler) skipAcknowledged(f *flow, side Side, answered bool) {
+	for s := &f.streams[side]; s.acknowledgedFirst(); {
+		first := &s.queue[0]
+		if first.due == 0 {
+			first.due = f.d.clock.now + queueTimeout
+		}
+		if !answered && f.d.clock.now < first.due {
+			return
+		}
 		a.skip(f, side)
 	}
+}
+
+// acknowledgedFirst reports whether the receiver has all bytes before the first waiting segment.
+func (s *stream) acknowledgedFirst() bool {
+	return s.told > 0 && len(s.queue) > 0 && int32(s.acked-s.queue[0].seq) >= 0
 }
 
 // skip gives up the bytes that are missing before the first waiting segment, and delivers that segment.
@@ -35,6 +52,7 @@ func (a *assembler) skip(f *flow, side Side) {
 	s := &f.streams[side]
 	first := a.take(s)
 	lost := int32(first.seq - s.next)
+	s.gap = [2]uint32{s.next, first.seq}
 	s.next = first.seq
 	a.deliver(f, side, int(lost), first)
 }
@@ -79,6 +97,11 @@ func (a *assembler) discard(f *flow, side Side) {
 	a.take(s)
 	f.d.counts.Outside++
 	f.next[side] = s.reach()
+}
+
+// gaveUp reports whether a segment has bytes of the latest gap that was given up.
+func (s *stream) gaveUp(seq uint32, b []byte) bool {
+	return s.gap[0] != s.gap[1] && int32(seq-s.gap[1]) < 0 && int32(seq+uint32(len(b))-s.gap[0]) > 0
 }
 
 // reach returns the sequence number after the last byte that was captured.

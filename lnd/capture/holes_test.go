@@ -132,6 +132,58 @@ func TestLatencyBehindGap(t *testing.T) {
 	}
 }
 
+// divided divides a segment at a byte into two, and returns the second one, the acknowledgement of both that comes with
+// the segment answer, and the first one, 5 microseconds apart.
+func divided(whole, answer timed, at int) []timed {
+	first, second, ack := whole, whole, answer
+	first.data, second.data, ack.data = whole.data[:at], whole.data[at:], nil
+	second.seq += uint32(at)
+	ack.at = second.at + 5*time.Microsecond
+	first.at = ack.at + 5*time.Microsecond
+	return []timed{second, ack, first}
+}
+
+// TestAckBeforeReordered: a segment that is captured just after its acknowledgement is not lost: the two directions come
+// from different queues of a device.
+func TestAckBeforeReordered(t *testing.T) {
+	s, i := conversation(10), gets+2*5
+	list := slices.Concat(s.list[:i], divided(s.list[i], s.list[i+1], 40), s.list[i+1:])
+	want := outcome{messages: 20, tcp: capture.TCPCounts{Late: 1}}
+	if got := outcomeOf(list); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestAckBeforeSegment: a segment whose acknowledgement was captured before it waits for earlier bytes no longer than others.
+// Those that come later still are late, not retransmissions.
+func TestAckBeforeSegment(t *testing.T) {
+	s, i := conversation(10), gets+2*5
+	three := divided(s.list[i], s.list[i+1], 40)
+	three[0], three[1] = three[1], three[0]
+	three[2].at += 500 * time.Millisecond
+	list := slices.Concat(s.list[:i], three[:2], s.list[i+1:i+8], three[2:], s.list[i+8:])
+	want := outcome{messages: 19, lost: 40, tcp: capture.TCPCounts{Late: 1}}
+	if got := outcomeOf(list); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestStaleAcknowledgement: if later acknowledgements are not captured, those of long ago say nothing of segments whose
+// sequence numbers are half a turn ahead.
+func TestStaleAcknowledgement(t *testing.T) {
+	const large = 60 << 10
+	g, seq := newGapped(), uint32(2)
+	g.send(988, segment{back: true, flags: synFlag | ackFlag, ack: 1})
+	g.put(1, 1)
+	for ; seq < 1<<31+1<<20; seq += large {
+		g.put(seq, large)
+	}
+	g.put(seq+10, 10)
+	if g.put(seq, 10); g.lost != 0 {
+		t.Errorf("%d bytes lost", g.lost)
+	}
+}
+
 // outcome counts what a dissector has made of a capture.
 type outcome struct {
 	messages int

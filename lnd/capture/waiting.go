@@ -13,6 +13,7 @@ type waiting struct {
 	end   bool          // a FIN or RST follows
 	at    Stamp         // its packet
 	since time.Duration // when it came, on the clock
+	due   time.Duration // when the bytes before it, which its receiver has, are given up; 0: the receiver may lack them
 	gap   uint32        // where the bytes that were missing before it began when it came
 }
 
