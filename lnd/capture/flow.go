@@ -40,7 +40,7 @@ type flow struct {
 	broken bool
 	old    bool         // all bytes of the segment in the assembler were captured before
 	shut   [2]time.Time // by side: since when its receive window is closed; zero: it is open
-	latest [2]latest    // by side: the latest segment
+	recent [2]recent    // by side: the latest segments
 }
 
 // segment handles one TCP packet to or from a port of LNet.
@@ -73,7 +73,8 @@ func (d *Dissector) segment(ip *headers.IP, tcp *headers.TCP) {
 	f.seen = d.clock.now
 	d.byAge.MoveToBack(f.age)
 	f.watchWindow(side, tcp)
-	late, copied, gaveUp := f.isLate(side, tcp), f.isCopy(side, ip.ID, tcp), f.streams[side].gaveUp(tcp.Seq, tcp.Payload)
+	late, gaveUp := f.isLate(side, tcp), f.streams[side].gaveUp(tcp.Seq, tcp.Payload)
+	copied := f.isCopy(side, ip.ID, late, tcp)
 	d.assemble(f, side, tcp)
 	f.count(side, late, copied, gaveUp)
 	switch {

@@ -163,48 +163,6 @@ func TestTCPCounts(t *testing.T) {
 	}
 }
 
-// TestCopies: a packet that was captured at two devices is no retransmission. One that was sent again is.
-func TestCopies(t *testing.T) {
-	for name, id := range map[string]uint16{"with an identification": 65500, "without": 0} {
-		s := conversation(50)
-		var list []timed
-		for i, x := range s.list {
-			if id != 0 {
-				x.id = id + uint16(i)
-			}
-			list = append(list, x, timed{x.at + 5*time.Microsecond, x.segment})
-		}
-		again := list[len(list)-2] // the last REPLY
-		again.at += time.Second
-		if id != 0 {
-			again.id++
-		}
-		conns := map[int]*capture.Conn{}
-		d := replay(append(list, again), func(r *capture.Record) { conns[r.Conn.ID] = r.Conn })
-		want := [2]capture.TCPCounts{{}, {Repeated: 1}}
-		if len(conns) != 1 || conns[1].TCP != want || d.Counts().Copies != 2+2*50 {
-			t.Errorf("%s: %d connections, %+v, %+v", name, len(conns), conns[1].TCP, d.Counts())
-		}
-	}
-}
-
-// TestCopiesOfWaiting: nor is one that waits for lost bytes, or one that was reordered.
-func TestCopiesOfWaiting(t *testing.T) {
-	s := conversation(6)
-	for i := range s.list {
-		s.list[i].id = uint16(i + 1)
-	}
-	var conn *capture.Conn
-	first := gets + 2*3
-	early := s.list[first+2]
-	early.at = s.list[first].at
-	d := replay(slices.Insert(s.list, first, early, early), func(r *capture.Record) { conn = r.Conn })
-	want := capture.TCPCounts{Late: 1}
-	if conn.TCP[capture.Initiator] != want || d.Counts().Copies != 2 {
-		t.Errorf("%+v, %+v", conn.TCP, d.Counts())
-	}
-}
-
 // TestPlainAllocations: a segment of a message costs no allocation, and its payload is not copied.
 func TestPlainAllocations(t *testing.T) {
 	spec.Covers(t, "G-OP-3")
