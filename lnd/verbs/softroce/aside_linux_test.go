@@ -9,11 +9,12 @@ import (
 
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 )
 
 // TestNeighboursMissing: while the system looks for a hundred neighbours that are not there, requests to them take no
-// room in the send buffer from which packets to other peers leave. That socket has a small buffer in this test.
+// room in the send buffers from which packets and answers to other peers leave. All buffers are small in this test.
 func TestNeighboursMissing(t *testing.T) {
 	lab := netlab.New(t)
 	hosts := [2]*netlab.Host{lab.Host("a"), lab.Host("b")}
@@ -28,11 +29,15 @@ func TestNeighboursMissing(t *testing.T) {
 		}, cfg)
 	}
 	port := nodes[0].device.(*device).hub.port.(*udpPort)
-	var err error
-	if e := port.socket.rawConn().Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, 32<<10) }); e != nil || err != nil {
-		t.Fatal(e, err)
+	for _, s := range append(port.aside[wire.Claimed:], port.socket) {
+		var err error
+		if e := s.rawConn().Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, 32<<10) }); e != nil || err != nil {
+			t.Fatal(e, err)
+		}
 	}
-	nodes[1].listen()
+	for _, n := range nodes {
+		n.listen()
+	}
 	conns := connect(t, nodes[0], nodes[1])
 	cfg := nodes[0].config()
 	cfg.QP.MaxSends, cfg.Timeout = 1, 3*time.Second
@@ -44,6 +49,11 @@ func TestNeighboursMissing(t *testing.T) {
 	}
 	if n := port.Backlog(); n > 8<<10 {
 		t.Errorf("%d bytes wait in the send buffer", n)
+	}
+	began := time.Now()
+	connect(t, nodes[1], nodes[0])
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("a peer that connects waited for %v", took)
 	}
 	moveInTime(t, nodes, conns, 2)
 }

@@ -12,11 +12,13 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// sorted is a network whose ports have a socket for destinations that may not exist. It notes by which socket the
+// sorted is a network whose ports have sockets for destinations that may not exist. It notes by which socket the
 // packets of requests left.
 type sorted struct {
 	wire.Network
-	management, requests []bool // for each packet of QP 1, and for each request of other queue pairs: whether it was set aside
+	t          *testing.T
+	management map[ibta.Attribute][]wire.Doubt // that of each message of QP 1
+	requests   []wire.Doubt                    // that of each request of other queue pairs
 }
 
 func (n *sorted) Open(cfg wire.Config) (wire.Conn, error) {
@@ -31,7 +33,9 @@ type sortedConn struct {
 
 func (c *sortedConn) Attr() wire.Attr {
 	a := c.Conn.Attr()
-	a.Aside = a.Local
+	for why := wire.NoDoubt + 1; why < wire.Doubts; why++ {
+		a.Aside[why] = a.Local
+	}
 	return a
 }
 
@@ -41,33 +45,40 @@ func (c *sortedConn) Send(list []wire.Burst) (int, error) {
 		case err != nil:
 			return i, err
 		case p.DestQP == ibta.GSI:
-			c.net.management = append(c.net.management, list[i].Aside)
+			m, _, _ := ibta.ParseMAD(p.Payload)
+			c.net.management[m.Attribute] = append(c.net.management[m.Attribute], list[i].Doubt)
 		case p.OpCode.IsRequest():
-			c.net.requests = append(c.net.requests, list[i].Aside)
-		case list[i].Aside:
-			c.net.management = append(c.net.management, false) // an answer goes to a peer that was heard
+			c.net.requests = append(c.net.requests, list[i].Doubt)
+		case list[i].Doubt != wire.NoDoubt:
+			c.net.t.Errorf("an ACK: doubt %d", list[i].Doubt) // it goes to a peer that was heard
 		}
 	}
 	return c.Conn.Send(list)
 }
 
-// TestAside: messages of the connection manager, and packets to a peer that has not answered two probes, leave by the
-// socket for destinations that may not exist, until the peer answers.
-func TestAside(t *testing.T) {
+// newSorted opens two devices on a network that notes by which socket packets leave. The second one listens.
+func newSorted(t *testing.T) (*virtual, *sorted, [2]*testNode) {
 	v := newVirtual(t, 1, emulator.Faults{Delay: 10 * time.Microsecond})
-	n := &sorted{Network: v.net}
+	n := &sorted{Network: v.net, t: t, management: make(map[ibta.Attribute][]wire.Doubt)}
 	var nodes [2]*testNode
 	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {
 		nodes[i] = openNode(t, NewOpener(Options{Network: n}), verbs.OpenConfig{Addr: netip.MustParseAddr(a), Clock: v.clock})
 	}
 	nodes[1].listen()
+	return v, n, nodes
+}
+
+// TestAside: packets to a peer that has not answered two probes leave by the socket for silent peers, until the peer
+// answers.
+func TestAside(t *testing.T) {
+	v, n, nodes := newSorted(t)
 	c, err := nodes[0].device.Connect(addrPort(nodes[1].device), nodes[0].config(), nodes[0].event)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Second
 	v.clock.Run(now)
-	exchange := func(cut time.Duration) []bool {
+	exchange := func(cut time.Duration) []wire.Doubt {
 		n.requests = nil
 		v.net.Cut(nodes[0].device.Attr().Addr, nodes[1].device.Attr().Addr, cut > 0)
 		if err := c.PostSend([]verbs.SendWR{send(1, []byte("message"))}); err != nil {
@@ -83,17 +94,56 @@ func TestAside(t *testing.T) {
 		}
 		return n.requests
 	}
-	if got := exchange(0); !slices.Equal(got, []bool{false}) {
-		t.Errorf("a message to a peer that answers: set aside %v", got)
+	if got := exchange(0); !slices.Equal(got, []wire.Doubt{wire.NoDoubt}) {
+		t.Errorf("a message to a peer that answers: doubts %v", got)
 	}
 	got := exchange(2 * time.Second)
-	if first := 1 + fewProbes; len(got) < 2*first || slices.Contains(got[:first], true) || slices.Contains(got[first:], false) {
-		t.Errorf("a message to a peer that is silent: set aside %v", got)
+	if first := 1 + fewProbes; len(got) < 2*first || sole(got[:first]) != wire.NoDoubt || sole(got[first:]) != wire.Silent {
+		t.Errorf("a message to a peer that is silent: doubts %v", got)
 	}
-	if got := exchange(0); !slices.Equal(got, []bool{false}) {
-		t.Errorf("a message to a peer that answers again: set aside %v", got)
+	if got := exchange(0); !slices.Equal(got, []wire.Doubt{wire.NoDoubt}) {
+		t.Errorf("a message to a peer that answers again: doubts %v", got)
 	}
-	if len(n.management) == 0 || slices.Contains(n.management, false) {
-		t.Errorf("the connection manager: set aside %v", n.management)
+}
+
+// TestAsideOfManager: the answers of the connection manager do not leave by the socket of its requests, which those to
+// missing peers may fill.
+func TestAsideOfManager(t *testing.T) {
+	v, n, nodes := newSorted(t)
+	c, err := nodes[0].device.Connect(addrPort(nodes[1].device), nodes[0].config(), nodes[0].event)
+	if err != nil {
+		t.Fatal(err)
 	}
+	v.clock.Run(time.Second)
+	c.Disconnect()
+	v.clock.Run(2 * time.Second)
+	for kind, want := range map[ibta.Attribute]wire.Doubt{
+		ibta.AttrREQ: wire.Asked, ibta.AttrREP: wire.Claimed, ibta.AttrRTU: wire.Claimed,
+		ibta.AttrDREQ: wire.Asked, ibta.AttrDREP: wire.Claimed,
+	} {
+		if got := n.management[kind]; !slices.Equal(got, []wire.Doubt{want}) {
+			t.Errorf("%v: doubts %v, want %d", kind, got, want)
+		}
+	}
+	cfg := nodes[0].config()
+	cfg.Timeout = time.Second
+	clear(n.management)
+	if _, err := nodes[0].device.Connect(netip.MustParseAddrPort("10.0.0.3:987"), cfg, nodes[0].event); err != nil {
+		t.Fatal(err)
+	}
+	v.clock.Run(10 * time.Second)
+	for kind, least := range map[ibta.Attribute]int{ibta.AttrREQ: 2, ibta.AttrREJ: 1} {
+		if got := n.management[kind]; len(got) < least || sole(got) != wire.Asked {
+			t.Errorf("%v to a missing peer: doubts %v", kind, got)
+		}
+	}
+}
+
+// sole returns the value that all elements of a list have, and Doubts if there is none.
+func sole(list []wire.Doubt) wire.Doubt {
+	list = slices.Compact(slices.Clone(list))
+	if len(list) != 1 {
+		return wire.Doubts
+	}
+	return list[0]
 }

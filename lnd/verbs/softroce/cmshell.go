@@ -8,6 +8,7 @@ import (
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -155,10 +156,25 @@ func (s *cmShell) send() {
 			DETH: ibta.DETH{QKey: ibta.GSIQKey, SrcQP: ibta.GSI},
 		}
 		s.psn = s.psn.Add(1)
-		r := s.hub.route(m.To, m.TrafficClass, true)
-		s.box.frame.add(r, &p, [][]byte{s.out.Message(m)})
+		b := s.out.Message(m)
+		why := wire.Claimed
+		if isUnanswered(b) {
+			why = wire.Asked
+		}
+		s.box.frame.add(s.hub.route(m.To, m.TrafficClass, why), &p, [][]byte{b})
 	}
 	s.hub.transmit(&s.box)
+}
+
+// isUnanswered reports whether a message is a request, or the REJ that withdraws a request without an answer: that REJ
+// names no id of the peer's. All other messages are answers.
+func isUnanswered(b []byte) bool {
+	m, body, _ := ibta.ParseMAD(b)
+	if m.Attribute == ibta.AttrREJ {
+		r, err := ibta.ParseREJ(body)
+		return err == nil && r.RemoteID == 0
+	}
+	return m.Attribute == ibta.AttrREQ || m.Attribute == ibta.AttrDREQ
 }
 
 // event applies an event of the connection manager, and returns the upcall to make. s.mu is

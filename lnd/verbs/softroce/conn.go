@@ -8,6 +8,7 @@ import (
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -113,7 +114,7 @@ func (c *conn) open(peer netip.Addr, end cmEnd, retry, rnr uint8, ack time.Durat
 	if c.ended {
 		return
 	}
-	c.route = c.hub.route(peer, end.TrafficClass, false)
+	c.route = c.hub.route(peer, end.TrafficClass, wire.NoDoubt)
 	pool := c.qp.Pool.(*bufferPool)
 	c.rc = newRC(rcConfig{
 		ID: c.qp.ID, QPN: c.qpn, DestQP: end.QPN, MTU: end.MTU.Bytes(), SendPSN: end.PSN, RecvPSN: c.psn, MaxSends: c.qp.MaxSends,

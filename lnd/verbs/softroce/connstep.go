@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -176,7 +177,7 @@ func (c *conn) add(to *outbox, p *rcPacket, out *rcOutput) {
 	payload := out.Payload(p)
 	r := c.route
 	if c.rc.req.doubtful() && p.OpCode.IsRequest() {
-		r = c.hub.route(r.To.Addr(), r.Class, true)
+		r = c.hub.route(r.To.Addr(), r.Class, wire.Silent)
 	}
 	if to.frame.full(r, &p.Packet, payload) {
 		c.hub.transmit(to)

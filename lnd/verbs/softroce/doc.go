@@ -103,6 +103,8 @@
 // A [domain] has the regions that a peer may write and pools of receive buffers; an
 // [allowance] bounds the packets that a device has in flight. A [framer] makes
 // bursts of datagrams of packets, which a [socket] sends with one call each. Packets to a node that
-// may not exist leave from a socket of their own (wire.Attr.Aside): while the system looks for a
-// neighbour, they take room in the send buffer.
+// may not exist leave from sockets of their own (wire.Attr.Aside): while the system looks for a
+// neighbour, they take room in the send buffer. Requests of the connection manager have one, its
+// answers another, so that requests to missing nodes do not delay answers to others, and
+// repetitions to a silent peer a third.
 package softroce

@@ -4,14 +4,15 @@ import (
 	"net/netip"
 
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
 )
 
 // route is where the packets of a queue pair go.
 type route struct {
 	To    netip.AddrPort
-	Class uint8     // traffic class of the IP header
-	Aside bool      // whether packets leave by the socket for destinations that may not exist
-	Path  ibta.Path // ICRC state for the addresses and ports of the socket and of To
+	Class uint8      // traffic class of the IP header
+	Doubt wire.Doubt // whether the destination may not exist
+	Path  ibta.Path  // ICRC state for the addresses and ports of the socket and of To
 }
 
 // Bounds of a burst, which a socket sends with one call (UDP_SEGMENT).

@@ -95,8 +95,10 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 		h.loop = p.readLoopFor(h)
 	}
 	h.attr.Local = netip.AddrPortFrom(h.addr, h.attr.Local.Port())
-	if h.attr.Aside.IsValid() {
-		h.attr.Aside = netip.AddrPortFrom(h.addr, h.attr.Aside.Port())
+	for i, a := range h.attr.Aside {
+		if a.IsValid() {
+			h.attr.Aside[i] = netip.AddrPortFrom(h.addr, a.Port())
+		}
 	}
 	h.cut.Store(h.attr.Cut)
 	h.mtu = ibta.PathMTU(h.attr.MTU)
@@ -138,7 +140,7 @@ func openError(a netip.Addr, err error) error {
 // newAllowance bounds the packets in flight by the receive buffer of a socket, assuming that
 // the peer's is as large as this one. A datagram takes about twice its length there. The
 // send buffer does not count: a sender waits for room in it, and packets that wait for a missing
-// neighbour have another one.
+// neighbour have others.
 func newAllowance(a wire.Attr, mtu int) *allowance {
 	const (
 		overhead = 256
@@ -148,20 +150,21 @@ func newAllowance(a wire.Attr, mtu int) *allowance {
 	return &allowance{most: int64(max(least, bytes/(2*(mtu+overhead))))}
 }
 
-// route returns the route to an address. With aside set it is that for packets to a node that may not exist, see
-// wire.Attr.
-func (h *hub) route(to netip.Addr, class uint8, aside bool) route {
-	aside = aside && h.attr.Aside.IsValid()
+// route returns the route to an address, at which there may be no node.
+func (h *hub) route(to netip.Addr, class uint8, why wire.Doubt) route {
+	if !h.attr.Aside[why].IsValid() {
+		why = wire.NoDoubt
+	}
 	at := netip.AddrPortFrom(to, h.attr.Local.Port())
-	return route{To: at, Class: class, Aside: aside, Path: ibta.NewPath(h.source(aside), at)}
+	return route{To: at, Class: class, Doubt: why, Path: ibta.NewPath(h.source(why), at)}
 }
 
 // source returns the address and port from which packets leave.
-func (h *hub) source(aside bool) netip.AddrPort {
-	if aside {
-		return h.attr.Aside
+func (h *hub) source(why wire.Doubt) netip.AddrPort {
+	if why == wire.NoDoubt {
+		return h.attr.Local
 	}
-	return h.attr.Local
+	return h.attr.Aside[why]
 }
 
 // transmit sends the datagrams of a box and empties it. Datagrams that the system refuses are
@@ -173,7 +176,7 @@ func (h *hub) transmit(b *outbox) {
 	b.bursts = b.bursts[:0]
 	for i := range b.frame.bursts {
 		x := &b.frame.bursts[i]
-		b.bursts = append(b.bursts, wire.Burst{To: x.route.To, Class: x.route.Class, Aside: x.route.Aside, Size: x.size, Segments: x.segments, Bytes: b.frame.Bytes(x)})
+		b.bursts = append(b.bursts, wire.Burst{To: x.route.To, Class: x.route.Class, Doubt: x.route.Doubt, Size: x.size, Segments: x.segments, Bytes: b.frame.Bytes(x)})
 	}
 	if h.tap != nil {
 		h.showSent(b.bursts)
@@ -199,7 +202,7 @@ func (h *hub) transmit(b *outbox) {
 
 // together returns how many bursts at the front of a list leave by one socket.
 func together(list []wire.Burst) (n int) {
-	for n < len(list) && list[n].Aside == list[0].Aside {
+	for n < len(list) && list[n].Doubt == list[0].Doubt {
 		n++
 	}
 	return n
@@ -216,7 +219,7 @@ func (h *hub) resend(b *outbox, from int) {
 			rest = rest[len(d):]
 			n := len(d) - ibta.ICRCSize
 			x.route.Path.AppendICRC(0, d[:n:len(d)])
-			one := [1]wire.Burst{{To: x.route.To, Class: x.route.Class, Aside: x.route.Aside, Size: len(d), Segments: 1, Bytes: d}}
+			one := [1]wire.Burst{{To: x.route.To, Class: x.route.Class, Doubt: x.route.Doubt, Size: len(d), Segments: 1, Bytes: d}}
 			if _, err := h.port.Send(one[:]); err != nil {
 				h.refused(err)
 			}
@@ -249,7 +252,7 @@ func (h *hub) showSent(list []wire.Burst) {
 		for k, rest := 0, x.Bytes; len(rest) > 0; k++ {
 			b := rest[:min(x.Size, len(rest))]
 			rest = rest[len(b):]
-			h.tap(verbs.TappedPacket{From: h.source(x.Aside), To: x.To, Sent: true, TrafficClass: x.Class, ID: uint16(k), Bytes: b})
+			h.tap(verbs.TappedPacket{From: h.source(x.Doubt), To: x.To, Sent: true, TrafficClass: x.Class, ID: uint16(k), Bytes: b})
 		}
 	}
 }

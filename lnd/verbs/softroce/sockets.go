@@ -56,7 +56,7 @@ func (u udp) Open(cfg wire.Config) (wire.Conn, error) {
 	}
 	if !cfg.Group.IsValid() {
 		if err := p.openAside(cfg.Local.Addr()); err != nil {
-			_ = s.close()
+			_ = p.closeSockets()
 			return nil, err
 		}
 	}
@@ -67,7 +67,7 @@ func (u udp) Open(cfg wire.Config) (wire.Conn, error) {
 // udpPort is an open UDP port of the operating system (wire.Conn).
 type udpPort struct {
 	socket  *socket
-	aside   *socket // socket for bursts with Aside; nil: the port only receives
+	aside   [wire.Doubts]*socket // sockets for bursts whose destination may not exist; nil: the port only receives
 	attr    wire.Attr
 	receive func([]wire.Datagrams)
 	reading sync.WaitGroup
@@ -95,14 +95,16 @@ func (p *udpPort) read() {
 // Attr describes the port (wire.Conn).
 func (p *udpPort) Attr() wire.Attr { return p.attr }
 
-// openAside opens the socket for bursts whose destination may not exist. Nothing is sent to its port.
+// openAside opens the sockets for bursts whose destination may not exist. Nothing is sent to their ports.
 func (p *udpPort) openAside(local netip.Addr) error {
-	s, err := (udp{}).openSocket(netip.AddrPortFrom(local, 0), 1)
-	if err != nil {
-		return err
+	for why := wire.NoDoubt + 1; why < wire.Doubts; why++ {
+		s, err := (udp{}).openSocket(netip.AddrPortFrom(local, 0), 1)
+		if err != nil {
+			return err
+		}
+		s.hasty = true
+		p.aside[why], p.attr.Aside[why] = s, s.local
 	}
-	s.hasty = true
-	p.aside, p.attr.Aside = s, s.local
 	return nil
 }
 
@@ -113,8 +115,8 @@ func (p *udpPort) MTU() int { return interfaceMTU(p.attr.Local.Addr()) }
 func (p *udpPort) Send(list []wire.Burst) (done int, err error) {
 	for done < len(list) && err == nil {
 		s := p.socket
-		if list[done].Aside {
-			s = p.aside
+		if why := list[done].Doubt; why != wire.NoDoubt {
+			s = p.aside[why]
 		}
 		n := together(list[done:])
 		n, err = s.send(list[done : done+n])
@@ -125,13 +127,19 @@ func (p *udpPort) Send(list []wire.Burst) (done int, err error) {
 
 // Close closes the port (wire.Conn).
 func (p *udpPort) Close() error {
-	err := p.socket.close()
-	if p.aside != nil {
-		_ = p.aside.close()
-	}
+	err := p.closeSockets()
 	p.once.Do(func() { close(p.closing) })
 	p.reading.Wait()
 	return err
+}
+
+func (p *udpPort) closeSockets() error {
+	for _, s := range p.aside {
+		if s != nil {
+			_ = s.close()
+		}
+	}
+	return p.socket.close()
 }
 
 // interfaceMTU returns the MTU of the interface that has an address, and Ethernet's

@@ -71,7 +71,7 @@ func (s *udSender) qkey(q uint32) ibta.QKey {
 // route returns the route to an address.
 func (s *udSender) route(to netip.Addr) route {
 	if s.to.To.Addr() != to {
-		s.to = s.u.hub.route(to, s.u.cfg.TrafficClass, false)
+		s.to = s.u.hub.route(to, s.u.cfg.TrafficClass, wire.NoDoubt)
 	}
 	return s.to
 }

@@ -23,12 +23,23 @@ var (
 	ErrFull = errors.New("no room for datagrams")
 )
 
+// Doubt says why the destination of a burst may not exist.
+type Doubt uint8
+
+const (
+	NoDoubt Doubt = iota // nothing suggests that it is missing
+	Claimed              // the burst answers a packet, whose source may be forged
+	Asked                // the burst belongs to a request, which the destination has not answered
+	Silent               // it answered earlier, and no longer does
+	Doubts               // number of values
+)
+
 // Burst is a sequence of datagrams to one destination. All have Size bytes; the last may have
 // less.
 type Burst struct {
 	To       netip.AddrPort // address of a node or a group
 	Class    uint8          // traffic class of the IP header
-	Aside    bool           // the destination may not exist: the burst leaves from Attr.Aside, and never waits for room
+	Doubt    Doubt          // whether the destination may not exist: then the burst leaves from Attr.Aside, and never waits for room
 	Size     int            // bytes of each datagram but the last
 	Segments int            // number of datagrams
 	Bytes    []byte         // bytes of all datagrams, one after the other
@@ -63,10 +74,10 @@ type Attr struct {
 	MTU           int            // MTU of the interface, IP header included
 	Cut           bool           // bursts of more than one datagram may be sent
 	ReceiveBuffer int            // receive buffer in bytes, with the system's overhead
-	// Aside is the source of bursts for destinations that may not exist. While the system looks for a neighbour in
-	// vain, datagrams to it take room in the send buffer: these bursts have a buffer of their own. Not valid: the
-	// port has only one buffer, and no burst may have Aside set.
-	Aside netip.AddrPort
+	// Aside has the sources of bursts for destinations that may not exist, by their Doubt. While the system looks for
+	// a neighbour in vain, datagrams to it take room in the send buffer: bursts of each Doubt have a buffer of their
+	// own. Not valid: the port has only one buffer, and each burst has NoDoubt. That of NoDoubt is never valid.
+	Aside [Doubts]netip.AddrPort
 }
 
 // Network opens ports.
