@@ -34,10 +34,20 @@ func (c *closedFlows) add(f *flow) {
 	*oldest = closedFlow{id: f.conn.ID, key: f.key}
 	for i, end := range f.key {
 		side := f.sideOf(end)
-		oldest.next[i], oldest.syn[i], oldest.isn[i] = f.next[side], f.syn[side], f.isn[side]
+		oldest.next[i], oldest.syn[i], oldest.isn[i] = f.reach(side), f.syn[side], f.isn[side]
 	}
 	c.last[f.key] = *oldest
 	c.at = (c.at + 1) % len(c.ring)
+}
+
+// reach returns the sequence number after the last byte of a side: a FIN or RST tells it even if it was captured before
+// that byte.
+func (f *flow) reach(side Side) uint32 {
+	next, last := f.next[side], f.last[side]
+	if ahead := int32(last - next); last != 0 && ahead > 0 && ahead <= largestGap {
+		return last
+	}
+	return next
 }
 
 // covers reports whether a packet brings nothing new: a SYN that repeats the

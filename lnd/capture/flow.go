@@ -31,6 +31,7 @@ type flow struct {
 	syn    [2]bool
 	isn    [2]uint32
 	next   [2]uint32     // by side: sequence number after that of the last byte captured
+	last   [2]uint32     // by side: sequence number after that of the last byte before its FIN or RST; 0: none was captured
 	fin    [2]bool       // by side: a FIN was captured, though perhaps not all bytes before it
 	closed [2]bool       // by side: FIN or RST has been processed
 	seen   time.Duration // when the last packet was captured, on the clock
@@ -70,6 +71,9 @@ func (d *Dissector) segment(ip *headers.IP, tcp *headers.TCP) {
 		f.decoder.Begin(side)
 	}
 	f.fin[side] = f.fin[side] || tcp.FIN
+	if tcp.FIN || tcp.RST {
+		f.last[side] = tcp.Seq + uint32(len(tcp.Payload))
+	}
 	f.seen = d.clock.now
 	d.byAge.MoveToBack(f.age)
 	f.watchWindow(side, tcp)

@@ -315,6 +315,19 @@ func TestEndOfAnother(t *testing.T) {
 	}
 }
 
+// TestDataAfterReset: data that are captured just after the RST that was sent behind them begin no connection.
+func TestDataAfterReset(t *testing.T) {
+	s, ids := conversation(5), map[int]bool{}
+	i := len(s.list)
+	s.say(time.Second, capture.Initiator, ackFlag, s.list[gets].data)
+	s.say(time.Second, capture.Initiator, ackFlag|rstFlag, nil)
+	s.list[i], s.list[i+1] = s.list[i+1], s.list[i]
+	d := replay(s.list, func(r *capture.Record) { ids[r.Conn.ID] = true })
+	if len(ids) != 1 || d.Counts().Stray != 1 {
+		t.Errorf("%d connections, %+v", len(ids), d.Counts())
+	}
+}
+
 // TestLostBeforeEnd: a connection whose last data segment is not captured ends soon after its FINs, and its loss is
 // reported, whether the other side has acknowledged the FIN or not, and whether the FIN comes once or twice.
 func TestLostBeforeEnd(t *testing.T) {

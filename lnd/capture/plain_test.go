@@ -57,6 +57,7 @@ func (s segment) frame() []byte {
 
 const (
 	synFlag = 0x02
+	rstFlag = 0x04
 	ackFlag = 0x10
 )
 
