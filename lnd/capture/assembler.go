@@ -44,7 +44,7 @@ func (a *assembler) segment(f *flow, side Side, tcp *headers.TCP) {
 		}
 	}
 	if int32(seq-s.next) > 0 {
-		if len(b) > 0 || tcp.FIN {
+		if len(b) > 0 || end && int32(seq-s.next) <= largestGap {
 			a.keep(f, side, waiting{seq: seq, b: b, end: end, at: f.d.at})
 			a.skipAcknowledged(f, side, false)
 		}
@@ -73,7 +73,7 @@ func (f *flow) accept(s *stream, tcp *headers.TCP) bool {
 			n := min(int(old), len(tcp.Payload))
 			tcp.Payload, tcp.Seq = tcp.Payload[n:], tcp.Seq+uint32(n)
 			f.old = len(tcp.Payload) == 0
-		} else if old < 0 && (len(tcp.Payload) > 0 || tcp.FIN) {
+		} else if old < 0 && (len(tcp.Payload) > 0 || tcp.FIN || tcp.RST) {
 			f.lossy, f.d.reordered = true, true
 		}
 	}

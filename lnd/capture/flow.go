@@ -141,7 +141,8 @@ func (f *flow) reuses(src netip.AddrPort, tcp *headers.TCP) bool {
 // assemble passes a packet to the assembler.
 func (d *Dissector) assemble(f *flow, side Side, tcp *headers.TCP) {
 	end := tcp.Seq + uint32(len(tcp.Payload))
-	if f.next[side] == 0 || len(tcp.Payload) > 0 && int32(end-f.next[side]) > 0 {
+	stray := f.streams[side].begun && int32(end-f.streams[side].next) > largestGap
+	if f.next[side] == 0 || len(tcp.Payload) > 0 && int32(end-f.next[side]) > 0 && !stray {
 		f.next[side] = end
 	}
 	f.old = false

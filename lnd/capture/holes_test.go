@@ -215,7 +215,7 @@ func TestSegmentOutsideWindow(t *testing.T) {
 		stray.at, stray.seq, stray.data = stray.at+1, stray.seq+far, []byte{0}
 		list := slices.Insert(slices.Clone(s.list), gets+2*20+1, stray)
 		got := outcomeOf(list)
-		if got.messages != 2*n || got.lost != 0 || got.tcp.Repeated != 0 {
+		if got.messages != 2*n || got.lost != 0 || got.tcp.Repeated != 0 || far == 1<<30 && got.tcp.Late != 0 {
 			t.Errorf("%d bytes ahead: %+v", far, got)
 		}
 		if far == 1<<30 { // the connection may end at once
@@ -325,6 +325,19 @@ func TestDataAfterReset(t *testing.T) {
 	d := replay(s.list, func(r *capture.Record) { ids[r.Conn.ID] = true })
 	if len(ids) != 1 || d.Counts().Stray != 1 {
 		t.Errorf("%d connections, %+v", len(ids), d.Counts())
+	}
+}
+
+// TestLostBeforeReset: nodes of the kernel end connections by RST, whose sequence number shows what the capture lacks
+// before it. One that is too far ahead is a forged one, and shows nothing.
+func TestLostBeforeReset(t *testing.T) {
+	for far, want := range map[uint32]uint64{0: 96, 1 << 30: 0} {
+		s := conversation(5)
+		s.next[capture.Initiator] += 96 + far
+		s.say(time.Second, capture.Initiator, ackFlag|rstFlag, nil)
+		if got := outcomeOf(s.list); got.lost != want || got.messages != 10 {
+			t.Errorf("%d bytes too far: %+v", far, got)
+		}
 	}
 }
 
