@@ -79,10 +79,10 @@ func (d *delegation) memberLeft(m *Machine, p wire.Ref, v wire.Version) {
 }
 
 // tell records that the supervisor must be told of a change in membership. It adds the change
-// to a list, unless the supervisor gets the whole view in any case.
+// to a list, unless the supervisor gets the whole view with the next registration.
 func (d *delegation) tell(m *Machine, list *[]wire.Named, p wire.Ref, v wire.Version) {
 	d.untold = true
-	if d.own > 0 && !d.whole.wanted {
+	if d.own > 0 && !d.whole.due(m) {
 		*list = append(*list, wire.Named{ID: m.cfg.Table.ID(p), Version: v})
 	}
 }

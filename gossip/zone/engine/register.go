@@ -77,7 +77,7 @@ func (d *delegation) registered(m *Machine, r *wire.Dispatch) {
 	d.announce(m)
 	d.outnumber(m, r.Activation)
 	d.taken(m, r)
-	if d.own > 0 && d.whole.answered(r.Flags&wire.Want != 0) {
+	if d.own > 0 && d.whole.answered(m, r.Flags&wire.Want != 0) {
 		d.due = min(d.due, max(m.now, d.whole.sent+d.whole.wait))
 	}
 }
