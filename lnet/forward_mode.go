@@ -152,6 +152,9 @@ func (n *Node) reviewNets(now time.Duration) (changed, heard bool, ask []nid.Net
 		first := f.power.Mode() == router.Starting && !s.Heard(last, ok)
 		heard = heard && !first
 		markSilent(nis, net, s.Down(), first)
+		if at, any := lastHeard(nis, net); (first || s.Down()) && (at != last || any != ok) {
+			wake = now // the read loop of that message may not have seen that it was awaited
+		}
 	}
 	f.nets = nets
 	return changed, heard && (len(nets) > 0 || f.patience <= 0), ask, wake
