@@ -167,3 +167,20 @@ func TestDoubtEnds(t *testing.T) {
 		t.Errorf("%d members, %d failures, want %d", len(g.members), g.stats.Failures, failures)
 	}
 }
+
+// TestJoinLatePaused: RM-A8: the manager did not run for longer than Takeover. A late request to join of an earlier incarnation
+// of a node comes before the reports of that time, and does not end the member that the node has now.
+func TestJoinLatePaused(t *testing.T) {
+	spec.Covers(t, "RM-A8")
+	w := parted(t, 4, 1)
+	g := w.hosts[0].g
+	now := g.members[3]
+	late := wire.Order{Kind: wire.OrderJoin, Group: g.cfg.Group, Incarnation: now.Incarnation - 1, MTU: 4096}
+	var out Output
+	resumed := w.net.Now() + g.cfg.Takeover + time.Second
+	for at := time.Duration(0); at < g.cfg.Takeover; at += g.cfg.Heartbeat { // no reports come
+		if g.Step(resumed+at, Input{Kind: Instructed, From: now.NID, Data: late.AppendTo(nil)}, &out); len(g.members) != 4 || g.members[3] != now {
+			t.Fatalf("%v after the pause: the member has ended", at)
+		}
+	}
+}

@@ -228,7 +228,7 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 		return
 	}
 	for m := range g.all() {
-		if m.NID == from && m.Incarnation > o.Incarnation && g.now-m.heardAt < g.cfg.Takeover {
+		if m.NID == from && m.Incarnation > o.Incarnation && (g.wasPaused() || g.silence(m) < g.cfg.Takeover) {
 			return // the message is from an earlier incarnation
 		}
 	}
