@@ -100,8 +100,8 @@ func (a *assembler) deliver(f *flow, side Side, lost int, w waiting) {
 func (a *assembler) hand(f *flow, side Side, lost int, w waiting) {
 	s := &f.streams[side]
 	s.next += uint32(len(w.b))
-	if int32(s.next-s.acked) > largestWindow {
-		s.told = 0 // the capture lacks later acknowledgements, and sequence numbers begin again
+	if int32(s.next-s.acked) > largestGap {
+		s.told = 0 // the capture lacks later acknowledgements
 	}
 	if w.at.Frame > s.at.Frame {
 		s.at = w.at

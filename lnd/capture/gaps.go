@@ -14,9 +14,8 @@ const (
 	// retransmitTimeout is how long segments wait for bytes that their receiver lacks, too, as its acknowledgements
 	// show. In this time Linux retransmits these bytes five times.
 	retransmitTimeout = 10 * time.Second
-	// largestWindow is how many bytes of a stream TCP lets be under way (RFC 7323, section 2.3).
-	largestWindow = 1 << 30
-	// largestGap is how many bytes of a stream are missing at most. Receive windows are hardly larger.
+	// largestGap is how many bytes of a stream are missing, or are captured before their acknowledgement, at most. Receive
+	// windows are hardly larger.
 	largestGap = 8 << 20
 )
 
@@ -112,12 +111,12 @@ func (s *stream) reach() uint32 {
 	return s.next
 }
 
-// makeRoom frees memory of a side for which too much waits. It gives up the first gap, unless the receiver lacks
-// these bytes, too, and they are more than can wait. Then the segments behind them are outside of the window. The
-// first segment, which shows that, remains.
+// makeRoom frees memory of a side for which too much waits. It gives up the first gap, unless that is larger than any
+// receive window and the receiver has not acknowledged it: then the segments behind the gap are stray ones. The first
+// segment, which shows that, remains.
 func (a *assembler) makeRoom(f *flow, side Side) {
 	s := &f.streams[side]
-	if first := &s.queue[0]; int32(first.seq-s.next) <= largestGap || !s.lacks(first) {
+	if int32(s.queue[0].seq-s.next) <= largestGap || s.told == 0 || s.acknowledgedFirst() {
 		a.skip(f, side)
 		return
 	}

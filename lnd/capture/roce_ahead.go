@@ -20,8 +20,7 @@ const (
 	largestAhead = 64 * maxAhead
 )
 
-// wait keeps a packet that came too early. If too many packets wait, it gives up missing packets, the
-// earliest ones first.
+// wait keeps a packet that came too early. If too many packets wait, it makes room.
 func (fl *roceFlow) wait(f *roceFrame) {
 	i := len(fl.ahead)
 	for i > 0 && fl.ahead[i-1].PSN.Sub(f.PSN) > 0 {
@@ -37,8 +36,21 @@ func (fl *roceFlow) wait(f *roceFrame) {
 	fl.ahead = slices.Insert(fl.ahead, i, &kept)
 	fl.c.r.waiting += kept.pages()
 	for len(fl.ahead) > maxAhead || len(fl.ahead) > 0 && fl.c.r.waiting >= maxWaiting {
-		fl.skip()
+		fl.makeRoom()
 	}
+}
+
+// makeRoom gives up the packets that are missing before the first one that waits, unless there are too many of them and
+// the responder has not acknowledged them: then the packets that wait are stray ones, and it drops the last one.
+func (fl *roceFlow) makeRoom() {
+	if fl.ahead[0].PSN.Sub(fl.next) <= largestAhead || fl.told == 0 {
+		fl.skip()
+		return
+	}
+	last := len(fl.ahead) - 1
+	fl.c.r.waiting -= fl.ahead[last].pages()
+	fl.c.r.d.counts.Outside++
+	fl.ahead = slices.Delete(fl.ahead, last, last+1)
 }
 
 // pages returns how many pages a waiting packet counts as. That is a little more than the memory

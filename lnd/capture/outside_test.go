@@ -1,0 +1,154 @@
+package capture_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/capture"
+	"ulnet/lnet/wire"
+)
+
+// TestSegmentOutsideWindow: a segment far ahead, which its receiver never acknowledges, hides nothing that its
+// sender says: it is damaged, or another node has sent it.
+func TestSegmentOutsideWindow(t *testing.T) {
+	const n = 300
+	for _, far := range []uint32{300, 1 << 20, 1 << 30} {
+		s := conversation(n)
+		stray := s.list[gets+2*20]
+		stray.at, stray.seq, stray.data = stray.at+1, stray.seq+far, []byte{0}
+		list := slices.Insert(slices.Clone(s.list), gets+2*20+1, stray)
+		got := outcomeOf(list)
+		if got.messages != 2*n || got.lost != 0 || got.tcp.Repeated != 0 || far == 1<<30 && got.tcp.Late != 0 {
+			t.Errorf("%d bytes ahead: %+v", far, got)
+		}
+		if far == 1<<30 { // the connection may end at once
+			i := gets + 2*20
+			d := replay(list[:i+4], func(*capture.Record) {})
+			if got := outcomeOf(list[:i+4]); got.messages != 2*20+3 || got.lost != 0 || d.Counts().Outside != 1 {
+				t.Errorf("end at once: %+v, %+v", got, d.Counts())
+			}
+		}
+	}
+}
+
+// TestAckUnderWay: a capture lacks a message and all acknowledgements of a later one. An acknowledgement that was under
+// way when that message was captured does not make it a stray one: the message is reported, and what was lost before it.
+func TestAckUnderWay(t *testing.T) {
+	put := framed(func(h *wire.Header) { h.SetPut(wire.PutCmd{AckMD: wire.NoHandle()}) })
+	for _, silent := range []time.Duration{0, 3 * time.Second, 15 * time.Second} {
+		s := greetings()
+		for range 3 {
+			s.say(0, capture.Initiator, ackFlag, put)
+		}
+		ack := s.list[gets+1].seq
+		s.list = slices.Delete(s.list, gets+1, gets+2)
+		for _, at := range []time.Duration{1, silent} {
+			s.list = append(s.list, timed{at, segment{back: true, seq: s.next[capture.Acceptor], ack: ack, flags: ackFlag, window: 9}})
+		}
+		if got := outcomeOf(s.list); got.messages != 2 || got.lost != uint64(len(put)) {
+			t.Errorf("%v: %+v", silent, got)
+		}
+	}
+}
+
+// TestSlowRetransmission: segments wait as long as their receiver's acknowledgements show that it waits as well.
+func TestSlowRetransmission(t *testing.T) {
+	s := greetings()
+	put := framed(func(h *wire.Header) { h.SetPut(wire.PutCmd{AckMD: wire.NoHandle()}) })
+	for i := range 10 {
+		s.say(time.Duration(i), capture.Initiator, ackFlag, put)
+	}
+	missing := s.list[gets]
+	s.list = slices.Delete(s.list, gets, gets+1)
+	for end, want := range map[time.Duration]outcome{6 * time.Second: {messages: 10}, 13 * time.Second: {messages: 9, lost: uint64(len(put))}} {
+		list := slices.Clone(s.list)
+		for at := time.Second; at < end; at += time.Second { // keepalives of the receiver, which has none of the PUTs in order
+			list = append(list, timed{at, segment{back: true, seq: s.next[capture.Acceptor], ack: missing.seq, flags: ackFlag, window: 9}})
+		}
+		missing.at = end
+		got := outcomeOf(append(list, missing))
+		got.tcp = want.tcp
+		if got != want {
+			t.Errorf("%v: %+v, want %+v", end, got, want)
+		}
+	}
+}
+
+// TestBareSegmentOutsideWindow: a segment without data, whatever its sequence number, makes no later segment a late one.
+func TestBareSegmentOutsideWindow(t *testing.T) {
+	s := conversation(50)
+	stray := s.list[gets+2*20]
+	stray.seq, stray.data = stray.seq+1<<30, nil
+	if got := outcomeOf(slices.Insert(s.list, gets+2*20, stray)); got != (outcome{messages: 100}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestBurstOutsideWindow: nor do segments that come before the receiver can answer, in as large packets as there are.
+func TestBurstOutsideWindow(t *testing.T) {
+	s, at := conversation(50), gets+2*20
+	var strays []timed
+	for i := range uint32(140) {
+		stray := s.list[at]
+		stray.seq, stray.data = stray.seq+1<<30+i*(60<<10+1), make([]byte, 60<<10)
+		strays = append(strays, stray)
+	}
+	if got := outcomeOf(slices.Insert(s.list, at, strays...)); got.messages != 100 || got.lost > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestLongPause: after a pause of the capture in which more than a receive window was sent, acknowledgements show at once
+// that the connection goes on.
+func TestLongPause(t *testing.T) {
+	s := conversation(20)
+	for i := gets + 2*10; i < len(s.list); i++ {
+		if s.list[i].back {
+			s.list[i].ack += 1 << 28
+		} else {
+			s.list[i].seq += 1 << 28
+		}
+	}
+	if got := outcomeOf(s.list); got.messages != 40 || got.lost != 1<<28 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestPauseWithoutAcks: nor does that take acknowledgements, if the capture has had none for long.
+func TestPauseWithoutAcks(t *testing.T) {
+	const large = 60 << 10
+	g, seq := newGapped(), uint32(2)
+	g.send(988, segment{back: true, flags: synFlag | ackFlag, ack: 1})
+	g.put(1, 1)
+	for n := range 600 {
+		if n == 300 {
+			seq += 1 << 28
+		}
+		g.put(seq, large)
+		seq += large
+	}
+	if n, _, _ := g.Waiting(); n != 0 || g.lost != 1<<28 || g.Counts().Outside != 0 {
+		t.Errorf("%d segments wait, %d bytes lost, %+v", n, g.lost, g.Counts())
+	}
+}
+
+// TestManyOutsideWindow: also more segments outside of the window than can wait hide nothing.
+func TestManyOutsideWindow(t *testing.T) {
+	s := conversation(50)
+	at := gets + 2*20
+	var strays []timed
+	for i := range uint32(5000) {
+		stray := s.list[at]
+		stray.seq, stray.data = stray.seq+1<<30+2*i, []byte{0}
+		strays = append(strays, stray)
+		if i == 0 {
+			ack := s.list[at-1]
+			ack.seq, ack.data = ack.seq+uint32(len(ack.data)), nil
+			strays = append(strays, ack)
+		}
+	}
+	if got := outcomeOf(slices.Insert(s.list, at, strays...)); got.messages != 100 || got.lost > 0 {
+		t.Errorf("%+v", got)
+	}
+}
