@@ -114,7 +114,7 @@ func (c *conn) cm(now time.Duration, r *capture.Record) {
 			c.credits = [2]credits{{depth: depth, left: depth}, {depth: depth, left: depth}}
 		}
 	case ibta.AttrREJ:
-		c.refused = true
+		c.refused = c.refused || c.asked || c.established || r.RoCE.HasMsg // others are of another program
 	}
 }
 
@@ -219,7 +219,7 @@ func (c *conn) countEnd(now time.Duration, openEnd bool, cause error) {
 		}
 	case c.refused:
 		l.sum.Refused++
-	case !openEnd && !c.of.MidStream:
+	case !openEnd && cause != capture.ErrEvicted && !c.of.MidStream:
 		l.sum.Failed++
 	}
 }

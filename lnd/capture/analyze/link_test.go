@@ -78,6 +78,7 @@ func TestNoFailedAttempt(t *testing.T) {
 	}{
 		"begins and ends inside a message": {func(c *capture.Conn) { c.MidStream = true }, nil},
 		"the capture ends":                 {func(*capture.Conn) {}, capture.ErrOpenEnd},
+		"too many connections":             {func(*capture.Conn) {}, capture.ErrEvicted},
 		"RDMA of another program":          {func(c *capture.Conn) { c.RoCE = true }, nil},
 	} {
 		p := newTape(Config{})
@@ -92,6 +93,17 @@ func TestNoFailedAttempt(t *testing.T) {
 	}
 	p := newTape(Config{})
 	c := p.attempt(nodeA, nodeB)
+	c.RoCE = true
+	for side, attribute := range []uint16{0x10, 0x12} { // another program's request, which is refused
+		x := &capture.RoCE{}
+		setAttribute(x, attribute)
+		p.give(capture.Record{Kind: capture.CMMessage, Conn: c, From: capture.Side(side), RoCE: x})
+	}
+	p.close(c, capture.ErrRejected)
+	if links := p.report().Links; len(links) != 0 {
+		t.Errorf("another program's request: %+v", links[0].LinkCounts)
+	}
+	c = p.attempt(nodeA, nodeB)
 	c.RoCE = true
 	x := &capture.RoCE{HasMsg: true}
 	setAttribute(x, 0x10)
@@ -278,7 +290,7 @@ func TestRejected(t *testing.T) {
 	p := newTape(Config{})
 	c := p.attempt(nodeA, nodeB)
 	c.RoCE = true
-	x := &capture.RoCE{}
+	x := &capture.RoCE{HasMsg: true}
 	x.CM.MAD.Attribute = ibta.AttrREJ
 	p.give(capture.Record{Kind: capture.CMMessage, Conn: c, From: far, RoCE: x})
 	p.close(c, capture.ErrRejected)
