@@ -106,3 +106,21 @@ func TestListsPaced(t *testing.T) {
 	w.await(w.send(0, "x"))
 	w.want("x", 0, 1, 2, 4)
 }
+
+// TestJoinNotPaced: RM-40: in a group whose members keep few lists, a node joins at once, also after many lists.
+func TestJoinNotPaced(t *testing.T) {
+	spec.Covers(t, "RM-40")
+	w := parted(t, 5, 1)
+	g := w.hosts[0].g
+	for g.version.Counter <= 2*maxKept {
+		w.net.Kill(2)
+		w.run(time.Millisecond)
+		w.net.Start(2, false)
+		w.run(0)
+		w.net.Command(2, "join")
+		w.run(10 * time.Millisecond)
+		if s := w.hosts[2].m.Status().State; s != "member" {
+			t.Fatalf("10 ms after its start the node is %s, after %d lists", s, g.version.Counter)
+		}
+	}
+}

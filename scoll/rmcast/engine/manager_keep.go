@@ -45,9 +45,10 @@ func (g *Manager) noteKeeping() {
 // pace returns when the next list may be published that is not about a failure. Lists can follow each other once in
 // a round trip. So while a member keeps many of them, at most one is published per Heartbeat. Nodes that join wait for
 // it, and what is kept within MemberTimeout has a bound, however often nodes start again.
+// A node that waits for its first list keeps none.
 func (g *Manager) pace() time.Duration {
 	for m := range g.all() {
-		if g.keeps(m) > maxKept {
+		if m.listed && g.keeps(m) > maxKept {
 			return g.publishedAt + g.cfg.Heartbeat
 		}
 	}
