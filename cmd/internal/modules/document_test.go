@@ -7,7 +7,9 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -57,17 +59,55 @@ func TestBugreportAsksAll(t *testing.T) {
 	asked := bugreport.Asked()
 	var reading []string
 	for _, r := range allRoutes() {
-		if r.Method == http.MethodGet {
-			reading = append(reading, r.Path)
+		if r.Method != http.MethodGet {
+			continue
 		}
-		if in, out := slices.Contains(asked, r.Path), bugreport.Unasked[r.Path] != ""; r.Method == http.MethodGet && in == out {
-			t.Errorf("%s: asked: %v, an exception: %v", r.Path, in, out)
+		reading = append(reading, r.Path)
+		const file = "cmd/internal/bugreport/questions.go"
+		switch in, out := slices.Contains(asked, r.Path), bugreport.Unasked[r.Path] != ""; {
+		case in && out:
+			t.Errorf("%s is in questions and in Unasked of %s", r.Path, file)
+		case !in && !out:
+			t.Errorf("%s: add it to questions in %s or, if a report should not have it, with the reason to Unasked there", r.Path, file)
 		}
 	}
 	for _, path := range append(asked, slices.Collect(maps.Keys(bugreport.Unasked))...) {
 		if !slices.Contains(reading, path) {
 			t.Errorf("%s: there is no such operation", path)
 		}
+	}
+}
+
+// declared matches the declaration of an operation, on one line, and its path.
+var declared = regexp.MustCompile(`(Op\w+) += control\.\w+\[.*\bPath: "([^"]+)"`)
+
+// TestRoutes: each operation that is declared is in a function Routes. Otherwise the daemon does not
+// know it, and the client blames another version of lnetd.
+func TestRoutes(t *testing.T) {
+	var paths []string
+	for _, r := range allRoutes() {
+		paths = append(paths, r.Path)
+	}
+	operations := 0
+	for _, pattern := range []string{"*/*.go", "../node/*.go", "../daemon/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, op := range declared.FindAllStringSubmatch(string(text), -1) {
+				if operations++; !slices.Contains(paths, op[2]) {
+					t.Errorf("%s: Routes of the package lacks %s (%s)", file, op[1], op[2])
+				}
+			}
+		}
+	}
+	if operations < 100 {
+		t.Errorf("found %d operations only: are they declared on one line each?", operations)
 	}
 }
 
