@@ -29,7 +29,7 @@ func TestArrows(t *testing.T) {
 		t.Error(line)
 	}
 	if t.Failed() {
-		t.Log("which package may import which is in cmd/internal/archtest/arrows_test.go, and in ARCHITECTURE.md")
+		t.Log("which package may import which is in cmd/internal/archtest/arrows_test.go, and in ARCHITECTURE.md, which go test ./cmd/internal/archtest -run TestArrowTable -update writes")
 	}
 }
 

@@ -35,7 +35,7 @@ func TestPackageTable(t *testing.T) {
 	}
 	for _, p := range load(t) {
 		if !named[p.Path] {
-			t.Errorf("ARCHITECTURE.md has no row for `%s`", p.Path)
+			t.Errorf("the table of packages in ARCHITECTURE.md has no row for `%s`: add one that says what the package is responsible for", p.Path)
 		}
 		delete(named, p.Path)
 	}
