@@ -39,8 +39,11 @@ func TestExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if firstComment(text) == "" {
+				t.Error("no comment says what the scenario shows: 'lnetsim examples' lists the first one")
+			}
 			if diff := cmp.Diff(string(f.Format()), string(text)); diff != "" {
-				t.Errorf("not in its usual form (-want +got):\n%s", diff)
+				t.Errorf("not in its usual form, which lnetsim fmt -w gives it (-want +got):\n%s", diff)
 			}
 			want := cli.OK
 			if name == "planted" {
