@@ -20,8 +20,6 @@ type gateways struct {
 	config  route.CheckerConfig // settings of the checks; guarded by mu, like all fields below
 	checker route.Checker
 	timer   machine.Timer
-	telling bool // a goroutine is running the method changed
-	stale   bool // there was a change since that goroutine last read which gateways there are
 	closed  bool
 }
 
@@ -63,46 +61,36 @@ func (a *Agent) GatewayChecks() (interval, timeout time.Duration) {
 	return a.checks.config.Interval, a.checks.config.Timeout
 }
 
-// changed tells discovery and the checker which gateways there are. One goroutine at a time does so, and again if
-// there was a change meanwhile: what they are told last is the latest state. No lock is held during the calls,
-// which may cause changes.
+// changed tells discovery and the checker which gateways there are. It reads that and tells it under one lock, so an
+// older list never follows a newer one. No lock is held while it carries out what results, which may cause changes.
 func (g *gateways) changed() {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.stale = true
-	if g.telling {
-		return
-	}
-	g.telling = true
-	for g.stale {
-		g.stale = false
-		g.mu.Unlock()
-		g.tell()
-		g.mu.Lock()
-	}
-	g.telling = false
-}
-
-func (g *gateways) tell() {
 	targets, nets := g.node.Gateways(), g.node.RoutedNets()
 	routes := engine.Input{Kind: engine.RoutesAre, Beyond: nets}
 	for _, t := range targets {
 		routes.Gateways = append(routes.Gateways, t.Gateway)
 	}
-	g.agent.input(routes)
-	g.step(route.CheckInput{Kind: route.Watch, Targets: targets})
+	g.agent.queue(routes)
+	out := g.advance(route.CheckInput{Kind: route.Watch, Targets: targets})
+	g.mu.Unlock()
+	g.agent.stepQueued()
+	g.apply(&out)
 }
 
-// step steps the checker and carries out its output. The functions that it calls may step the
-// checker again.
+// step steps the checker and carries out its output.
 func (g *gateways) step(in route.CheckInput) {
-	var out route.CheckOutput
-	clock := g.node.Clock()
 	g.mu.Lock()
+	out := g.advance(in)
+	g.mu.Unlock()
+	g.apply(&out)
+}
+
+// advance steps the checker and sets the timer. The caller holds g.mu.
+func (g *gateways) advance(in route.CheckInput) (out route.CheckOutput) {
 	if g.closed {
-		g.mu.Unlock()
-		return
+		return out
 	}
+	clock := g.node.Clock()
 	now := clock.Now()
 	in.Config = g.config
 	wake := g.checker.Step(now, in, &out)
@@ -113,7 +101,11 @@ func (g *gateways) step(in route.CheckInput) {
 	if wake != machine.Never {
 		g.timer = clock.AfterFunc(max(wake-now, time.Nanosecond), func() { g.step(route.CheckInput{Kind: route.CheckTimer}) })
 	}
-	g.mu.Unlock()
+	return out
+}
+
+// apply carries out an output of the checker. The functions that it calls may step the checker again.
+func (g *gateways) apply(out *route.CheckOutput) {
 	for _, c := range out.Changes {
 		g.node.GatewayChecked(c.Gateway, c.Err)
 	}

@@ -62,10 +62,9 @@ func newMute(t *testing.T) (*Agent, *mute) {
 	return a, driver
 }
 
-// TestDeletedMeanwhile: a route is deleted while discovery is told of the gateways because an NI has changed. Its
-// gateway is no longer checked.
-func TestDeletedMeanwhile(t *testing.T) {
-	spec.Covers(t, "RT-6")
+// deleteMeanwhile deletes the route to a gateway while a goroutine tells discovery of the gateways, and then calls f
+// in that goroutine.
+func deleteMeanwhile(t *testing.T, f func(a *Agent)) *Agent {
 	a, driver := newMute(t)
 	r := route.New(nid.MustParseNet("tcp7"), nid.MustParse("10.0.0.9@tcp"))
 	if err := a.node.AddRoute(r); err != nil {
@@ -81,11 +80,18 @@ func TestDeletedMeanwhile(t *testing.T) {
 		if err := a.node.DeleteRoute(r.Net, r.Gateway); err != nil {
 			t.Error(err)
 		}
+		f(a)
 	}
 	a.checks.changed()
 	if !deleted {
 		t.Fatal("no message was sent")
 	}
+	return a
+}
+
+// wantUnchecked reports an error if a gateway is still checked.
+func (a *Agent) wantUnchecked(t *testing.T) {
+	t.Helper()
 	var out route.CheckOutput
 	a.checks.mu.Lock()
 	wake := a.checks.checker.Step(a.node.Clock().Now()+time.Hour, route.CheckInput{}, &out)
@@ -93,4 +99,25 @@ func TestDeletedMeanwhile(t *testing.T) {
 	if len(out.Changes) != 0 || len(out.Checks) != 0 || wake != machine.Never {
 		t.Errorf("the gateway is still checked: %+v, next at %v", out, wake)
 	}
+}
+
+// TestDeletedMeanwhile: a route is deleted while discovery is told of the gateways because an NI has changed. Its
+// gateway is no longer checked.
+func TestDeletedMeanwhile(t *testing.T) {
+	spec.Covers(t, "RT-6")
+	deleteMeanwhile(t, func(*Agent) {}).wantUnchecked(t)
+}
+
+// TestDeletedAtOnce: when DeleteRoute returns, the gateway is no longer checked, and discovery gets the routes before
+// all inputs that follow, although another goroutine steps it.
+func TestDeletedAtOnce(t *testing.T) {
+	spec.Covers(t, "RT-6")
+	deleteMeanwhile(t, func(a *Agent) {
+		a.wantUnchecked(t)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if n := len(a.inbox); n == 0 || a.inbox[n-1].Kind != engine.RoutesAre || len(a.inbox[n-1].Gateways) > 0 {
+			t.Errorf("the inbox of discovery has %+v", a.inbox)
+		}
+	})
 }

@@ -22,8 +22,11 @@ type request struct {
 func (a *Agent) input(in engine.Input) { a.take(request{Input: in}) }
 
 // take steps the machine with a request, or refuses it after Close.
-func (a *Agent) take(r request) {
-	for _, r := range a.run(r) {
+func (a *Agent) take(r request) { refuse(a.run(r)) }
+
+// refuse tells the callers of requests that the agent is closed.
+func refuse(list []request) {
+	for _, r := range list {
 		if r.ended != nil {
 			r.ended(syscall.ESHUTDOWN)
 		}
@@ -39,6 +42,27 @@ func (a *Agent) run(r request) (refused []request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.inbox = append(a.inbox, r)
+	return a.drain()
+}
+
+// queue puts an input into the inbox, for stepQueued or the goroutine that is stepping.
+func (a *Agent) queue(in engine.Input) {
+	a.mu.Lock()
+	a.inbox = append(a.inbox, request{Input: in})
+	a.mu.Unlock()
+}
+
+// stepQueued steps the machine with the inputs in the inbox, or refuses them after Close.
+func (a *Agent) stepQueued() {
+	a.mu.Lock()
+	refused := a.drain()
+	a.mu.Unlock()
+	refuse(refused)
+}
+
+// drain does what run does, for the requests that the inbox has already. The caller holds a.mu, which drain releases
+// meanwhile.
+func (a *Agent) drain() (refused []request) {
 	if a.stepping {
 		return nil
 	}
@@ -47,7 +71,8 @@ func (a *Agent) run(r request) (refused []request) {
 		a.batch, a.inbox = a.inbox, a.batch[:0]
 		for i := 0; i < len(a.batch) && !a.closed; i++ {
 			if a.followTimeout(); !a.closed {
-				r, a.batch[i] = a.batch[i], request{}
+				r := a.batch[i]
+				a.batch[i] = request{}
 				a.step(r)
 			}
 		}
