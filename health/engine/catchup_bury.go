@@ -45,10 +45,12 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	s.tombstones.said(&e, unnamed, ordered)
 }
 
-// toldAgain handles a tombstone of an incarnation of which this server already has one. If the two belong to
-// evictions by different masters, the tombstone of the master that the client chose later counts, whichever arrived first: the earlier
-// master may still withdraw its eviction. For the same reason toldAgain records that another server has a tombstone that
-// names no choice of a master. The store need not have that: a server that restarts asks the others again.
+// toldAgain handles another server's report of a tombstone of an incarnation of which this server already has one.
+// If the two belong to evictions by different masters, the tombstone of the master that the client chose later
+// counts, whichever arrived first: the earlier master may still withdraw its eviction. If the reported tombstone
+// names no choice of a master, toldAgain sets noChoice: the incarnation then stays refused even if the eviction of
+// the known tombstone is withdrawn. noChoice is not stored, because after a restart the server asks the others for
+// their tombstones again.
 func (s *Server) toldAgain(e *wire.Entry, ordered time.Duration) {
 	g, ok := s.tombstones.incarnations[e.Client]
 	switch {

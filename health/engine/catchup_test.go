@@ -178,10 +178,11 @@ func TestTombstoneTakenBack(t *testing.T) {
 	h.want("bury")
 }
 
-// TestTombstoneAfterWithdrawal: CH-20, CH-33: an eviction is withdrawn, and the client stays connected under another
-// master. When that master and the client die, the servers evict the client as an orphan, and that tombstone names no
-// choice of a master. A server that learns of the tombstone later applies it, however old it is: the withdrawal may
-// have come late. If the withdrawal names no choice either, as in earlier versions, the tombstone may be of that eviction.
+// TestTombstoneAfterWithdrawal: CH-20, CH-33: an eviction is withdrawn, and the client stays connected under
+// another master. When that master and the client die, the servers evict the client as an orphan, and that
+// tombstone names no choice of a master. A server that learns of the tombstone later applies it even if it is
+// older than the withdrawal, because a withdrawal can arrive late. But if the withdrawal names no choice either,
+// as those by earlier versions, the server ignores the tombstone, which may belong to the withdrawn eviction.
 func TestTombstoneAfterWithdrawal(t *testing.T) {
 	spec.Covers(t, "CH-20", "CH-33")
 	for _, tt := range []struct {

@@ -132,7 +132,7 @@ func (c *Client) campaign() {
 		c.lonely()
 		return
 	}
-	if c.epoch > maxEpoch-epochJump { // each candidate takes an epoch, so they run out when no server has agreed for weeks
+	if c.epoch > maxEpoch-epochJump { // each candidate that is asked uses up an epoch: after weeks in which no server agrees, none is left
 		c.evicted(candidate, &wire.Message{Incarnation: c.incarnation})
 		return
 	}

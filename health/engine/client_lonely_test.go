@@ -54,8 +54,9 @@ func TestSaysWhyAlone(t *testing.T) {
 	}
 }
 
-// TestEpochsRunOut: CH-62: a client that asks candidates for weeks, none of which agrees, uses up the epochs that servers accept. It then
-// goes on in its next incarnation, and tells its program so if a server was connected to the one that ends.
+// TestEpochsRunOut: CH-62: no candidate agrees to be a client's master for weeks, until the client has used up the
+// epochs that servers accept. It then begins its next incarnation. If a server was connected to the old one, the
+// client tells its program that this one has ended.
 func TestEpochsRunOut(t *testing.T) {
 	spec.Covers(t, "CH-62")
 	for _, connected := range []bool{false, true} {

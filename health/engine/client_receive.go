@@ -77,8 +77,8 @@ func (c *Client) inquired(p *peer, m *wire.Message) {
 	c.send(p.id, &a)
 }
 
-// ended answers a question about an incarnation that has ended. The server that asks may be one to which this
-// incarnation has no connection, and wants none.
+// ended tells a server that asks about an earlier incarnation of this client that it has ended. The server gets
+// the answer even if the present incarnation has no connection to it.
 func (c *Client) ended(server nid.NID, m *wire.Message) {
 	c.stats.Answers++
 	c.send(server, &wire.Message{Kind: wire.Here, Code: wire.NotConnected, Incarnation: m.Incarnation, Sequence: m.Sequence, Epoch: m.Epoch})

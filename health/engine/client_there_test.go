@@ -45,8 +45,9 @@ func TestAnswersItsMaster(t *testing.T) {
 	}
 }
 
-// TestAnswersFormerServers: CH-8, CH-A1: a client tells a server to which it has no connection, and wants none, that an earlier
-// incarnation has ended. It tells other nodes nothing of its incarnations.
+// TestAnswersFormerServers: CH-8, CH-A1: when a server asks a client about an earlier incarnation, the client
+// answers that it has ended, even if the present incarnation has no connection to that server. It tells other
+// nodes nothing about its incarnations.
 func TestAnswersFormerServers(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-A1")
 	h := newClientHarness(t, me, otherA, otherB)

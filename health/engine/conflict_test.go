@@ -145,8 +145,9 @@ func TestPassOnWaits(t *testing.T) {
 // TestDoubt: CH-33: a client is connected here with a later choice of a master. Other servers, which
 // do not know of that choice, have a tombstone of the client for an earlier choice, or one that names no choice. This server evicts
 // the client if more than half of the servers have had the tombstone for T_evict and it was not
-// withdrawn. In all other cases the client stays. The withdrawal of an eviction for an even earlier choice, or of an earlier
-// incarnation, may have come late and counts no more than the tombstones of these; one that names a choice is not of a tombstone that names none.
+// withdrawn. In all other cases the client stays. The withdrawal of an eviction of an earlier incarnation, or for an
+// earlier choice than that of the tombstones, may have come late, and does not count as their withdrawal. The
+// withdrawal of an eviction that names a choice does not count for a tombstone that names none.
 func TestDoubt(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	long := 60 * time.Second

@@ -275,9 +275,9 @@ func (s *Server) disconnect(q *asked) {
 	}
 }
 
-// overdue reports whether the client has sent a connect, or a choice of a master, after this farewell. Such a farewell does not end
-// the connection, nor is it a sign of liveness: an incarnation whose later messages had no answer may have ended since,
-// and the client's next one repeats the farewell.
+// overdue reports whether the client sent this farewell before its latest connect or choice of a master. Such a
+// farewell does not end the connection. It is no sign of liveness either: the next incarnation repeats the
+// farewells of the last one, which may have ended after messages that had no answer.
 func (c *conn) overdue(q *asked) bool {
 	late := q.m.Sequence != 0 && q.m.Sequence < c.sequence
 	return late && c.incarnation == q.m.Incarnation && c.peer == q.from && c.state != evicting && c.state != saving

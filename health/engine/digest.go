@@ -64,7 +64,7 @@ func (d *digests) send(s *Server) {
 // its clients although discovery has not reported it as dead.
 func (d *digests) wasAway(s *Server, i int32) { s.members.list[i].away, d.away = true, true }
 
-// include lists a client of another master in the next digest to that master.
+// include makes the next digest to the master of a client, which is another server, ask about that client.
 func (d *digests) include(c *conn) { c.asked, d.soon = true, true }
 
 func (s *Server) sendDigest(to int32, kind wire.Kind, list wire.Entries) {

@@ -27,7 +27,8 @@ type doubt struct {
 	asked       bool
 }
 
-// holder is a server that has had a tombstone for T_evict, and the epoch of the choice of a master that it names, 0 for none.
+// holder is a server that has had a tombstone for T_evict. Its epoch is that of the choice of a master in the
+// tombstone, or 0 if the tombstone names none.
 type holder struct {
 	server int32
 	epoch  uint32
@@ -61,8 +62,9 @@ func (d *doubts) said(s *Server, c *conn, epoch uint32, from int32, age time.Dur
 	return over
 }
 
-// withdrawn handles the withdrawal of an eviction: the tombstones for that choice of a master, and for earlier ones, no
-// longer count. The other tombstones do, since the withdrawal may be older than they are.
+// withdrawn handles the withdrawal of an eviction. Tombstones for the same choice of a master, or an earlier one,
+// no longer count. Tombstones for later choices, and tombstones that name none, still count, since the withdrawal
+// may be older than they are. If the withdrawal names no choice, no tombstone counts any more.
 func (d doubts) withdrawn(e *wire.Entry) {
 	x := d[e.Client]
 	if x == nil || x.incarnation != e.Incarnation {

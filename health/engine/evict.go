@@ -347,8 +347,8 @@ func (e *evictions) settle(s *Server, b *batch) {
 	}
 }
 
-// staysWith returns the master of a later choice than the one for which this server evicts a client, if another server knows of one
-// (CH-62), and that master has not evicted the client, too (CH-63).
+// staysWith reports whether a client that this server evicts stays connected under another master: another server
+// knows a later choice of that master (CH-62), and the master has not evicted the client itself (CH-63).
 func (s *Server) staysWith(x *eviction) (master int32, stays bool) {
 	master, known := s.members.find(x.exception.Master)
 	later := x.exception.Code == wire.OtherMaster && x.exception.Incarnation == x.incarnation && x.exception.Epoch > x.epoch
@@ -362,7 +362,7 @@ func (s *Server) finish(x *eviction) (kept bool) {
 	i, ok := s.find(x.id)
 	master, stays := s.staysWith(x)
 	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting {
-		return !ok && stays // another server has evicted the client here; the servers that have made this eviction must not go on refusing the client
+		return !ok && stays // the connection has ended by another eviction, but this one must be withdrawn at the servers that have made it: they would go on refusing the client
 	}
 	c := s.conn(i)
 	if stays && x.exception.Epoch > c.epoch {

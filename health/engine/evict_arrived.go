@@ -61,7 +61,7 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 		return
 	case s.checks(i, &e, from):
 		x.Code = wire.OtherMaster
-	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e, from): // the client has another master, or the eviction is of an earlier choice, or was withdrawn
+	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e, from): // the client has another master, or the eviction is for an earlier choice of a master, or it was withdrawn
 		if x.Code = wire.OtherMaster; c.incarnation == e.Incarnation && (c.state == evicting || s.ours(c) && e.Epoch != 0) && !s.takenBack(&e, from) {
 			s.evictions.alsoEvicts(&e, from, s.now+s.cfg.tombstone())
 		}
@@ -87,7 +87,7 @@ func (s *Server) obey(i int32, e *wire.Entry, from int32) {
 	s.heardOf(e, from, func(bury bool) {
 		s.finally(i, e.Incarnation, e.Epoch, wire.Cause(min(e.Mark, uint8(wire.Causes)-1)), bury)
 	})
-	s.waiting.resume(s, e.Client) // a connect may be waiting, if this server was evicting the client, too
+	s.waiting.resume(s, e.Client) // if this server was evicting the client itself, a connect may wait for the end of that
 }
 
 // chosenAfter reports whether the evicting master is one that the client chose after the master

@@ -10,14 +10,14 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// farChoice returns the eviction of the client's incarnation 5 for a choice of a master that the client has not
-// made: its latest one has the epoch 3.
+// farChoice returns an eviction of the client's incarnation 5 for a choice of a master with the epoch 1000. The
+// client has not made that choice: its latest one has the epoch 3.
 func farChoice(cause wire.Cause) wire.Batch {
 	return wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(cause), Epoch: 1000})}
 }
 
-// checked returns a server to which the client is connected with the given master, in epoch 3, after it was told that
-// another server evicts the client for a later choice, or has a tombstone of such an eviction.
+// checked returns a server to which the client is connected with the given master, in epoch 3. Another server has
+// then sent it an eviction for a later choice or, if told is set, the tombstone of such an eviction.
 func checked(t *testing.T, master nid.NID, told bool) *harness {
 	h := newHarness(t, nil)
 	h.connect(5, master, 3)
@@ -38,10 +38,10 @@ func checked(t *testing.T, master nid.NID, told bool) *harness {
 	return h
 }
 
-// TestLaterChoiceIsChecked: CH-62, CH-63, CH-A1: any node can connect with a client's id to a server that does not know the
-// client, name a later choice of a master than the client's, and be evicted there. The client's master does not obey
-// that eviction, nor does it believe the tombstone of it: it asks the client, which stays connected if it answers, and is evicted
-// as soon as it says that it has ended, or T_evict later if it says nothing.
+// TestLaterChoiceIsChecked: CH-62, CH-63, CH-A1: any node can connect with a client's id to a server that does not
+// know the client, name a later choice of a master than the client's, and be evicted there. The client's master
+// does not obey that eviction, nor its tombstone. It asks the client. If the client answers, it stays connected.
+// If it answers that it has ended, it is evicted at once; if it does not answer, T_evict later.
 func TestLaterChoiceIsChecked(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-63", "CH-A1")
 	for _, told := range []bool{false, true} {
@@ -68,8 +68,8 @@ func TestLaterChoiceIsChecked(t *testing.T) {
 	}
 }
 
-// TestCheckedAgainAndAgain: CH-10: evictions that arrive over and over do not put off the time at which the client's master
-// evicts a client that has ended, while its node goes on sending other messages.
+// TestCheckedAgainAndAgain: CH-10: a client has ended, while its node goes on sending other messages. Evictions
+// for a later choice that arrive over and over do not postpone the time at which the client's master evicts it.
 func TestCheckedAgainAndAgain(t *testing.T) {
 	spec.Covers(t, "CH-10")
 	h := checked(t, me, false)
@@ -84,9 +84,10 @@ func TestCheckedAgainAndAgain(t *testing.T) {
 	h.wantState("none") // the master was evicting the client, as the other server was
 }
 
-// TestLaterChoiceIsCheckedElsewhere: CH-63, CH-A1: a server that is not the client's master asks that one at the next
-// tick, once. If the master knows the client, it stays. If not, or if the master dies, it becomes an orphan, as without the eviction,
-// and has T_orphan to name another master. The same eviction does not end it then.
+// TestLaterChoiceIsCheckedElsewhere: CH-63, CH-A1: another server is the client's master. The server that gets an
+// eviction for a later choice asks that master once, at the next tick. If the master knows the client, the client
+// stays connected. If not, or if the master dies, the client becomes an orphan, and has T_orphan to choose another
+// master. A further copy of the eviction does not end it in that time.
 func TestLaterChoiceIsCheckedElsewhere(t *testing.T) {
 	spec.Covers(t, "CH-63", "CH-A1")
 	for _, told := range []bool{false, true} {
@@ -123,9 +124,9 @@ func TestLaterChoiceIsCheckedElsewhere(t *testing.T) {
 	}
 }
 
-// TestLaterChoiceOfRecovering: CH-66, CH-A1: a server that was restarted as the client's master learns at once of an eviction for
-// a later choice, before the client has confirmed the connection. The client stays if it confirms it, and is evicted after
-// T_evict if it does not.
+// TestLaterChoiceOfRecovering: CH-66, CH-A1: a client's master is restarted, and gets an eviction for a later
+// choice before the client has confirmed the connection. The client stays if it confirms the connection, and is
+// evicted after T_evict if it does not.
 func TestLaterChoiceOfRecovering(t *testing.T) {
 	spec.Covers(t, "CH-66", "CH-A1")
 	for _, confirms := range []bool{true, false} {
@@ -146,8 +147,8 @@ func TestLaterChoiceOfRecovering(t *testing.T) {
 	}
 }
 
-// TestToldSameChoice: CH-A1: another server than the client's master tells a tombstone with the epoch of the present choice. The client's
-// master asks the client.
+// TestToldSameChoice: CH-A1: a server that is not the client's master reports a tombstone for the choice by which
+// the client is connected. The client's master asks the client.
 func TestToldSameChoice(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	h := newHarness(t, nil)
@@ -164,7 +165,8 @@ func TestToldSameChoice(t *testing.T) {
 	}
 }
 
-// TestFarEpoch: CH-62: a server accepts no choice with an epoch for which evictions and tombstones have too few bits.
+// TestFarEpoch: CH-62: a server refuses a choice whose epoch is too large for the 24 bits of evictions and
+// tombstones.
 func TestFarEpoch(t *testing.T) {
 	spec.Covers(t, "CH-62")
 	for _, epoch := range []uint32{1 << 23, 1<<23 + 7, 1 << 24, 1<<24 + 3, 1<<32 - 1} {
@@ -180,8 +182,9 @@ func TestFarEpoch(t *testing.T) {
 	}
 }
 
-// TestRefusedLongAgo: CH-A8, CH-A1: an eviction that the client's master has refused, because the client answered, does not count when
-// the client later chooses the server that ordered it.
+// TestRefusedLongAgo: CH-A8, CH-A1: server otherB evicts a client, but the client answers its master, which
+// refuses the eviction. Much later the client chooses otherB as its master, and that old eviction does not count
+// against this choice.
 func TestRefusedLongAgo(t *testing.T) {
 	spec.Covers(t, "CH-A8", "CH-A1")
 	h := checked(t, me, false)
@@ -190,14 +193,15 @@ func TestRefusedLongAgo(t *testing.T) {
 		h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 3})
 	}
 	h.wantState("connected 5 10.0.0.1@tcp/3")
-	h.advance(h.s.cfg.Evict + 2*h.s.cfg.Tick) // the client has chosen otherB, and is cut off from this server
+	h.advance(h.s.cfg.Evict + 2*h.s.cfg.Tick) // meanwhile the client chooses otherB, and is cut off from this server
 	h.wantState("evicting 5 10.0.0.1@tcp/3")
 	h.done(wire.Reply{Evicted: 1, Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 4, Incarnation: 5, Master: otherB}}}, gone)
 	h.wantState("connected 5 10.0.0.3@tcp/4")
 }
 
-// TestWithdrawnByOther: CH-63, CH-A1: a server withdraws its eviction for a far choice. That does not withdraw the evictions by other servers for
-// earlier choices: the client's master evicts it soon after.
+// TestWithdrawnByOther: CH-63, CH-A1: a server withdraws its eviction for a choice that the client has not made.
+// That does not withdraw the evictions by other servers for earlier choices: when the client's master evicts the
+// client afterwards, the eviction counts.
 func TestWithdrawnByOther(t *testing.T) {
 	spec.Covers(t, "CH-63", "CH-A1")
 	h := checked(t, otherA, false)
@@ -214,8 +218,9 @@ func TestWithdrawnByOther(t *testing.T) {
 	h.wantState("none")
 }
 
-// TestFarChoiceIsNotNamed: CH-A8, CH-A1: a stranger has connected with a client's id and a far choice of this server. When the client's master
-// evicts the client, this server does not name that choice: it would hide the choice that the client has made.
+// TestFarChoiceIsNotNamed: CH-A8, CH-A1: a stranger has connected to this server with a client's id, and named a
+// choice much later than the client's. When the client's master evicts the client, this server does not name that
+// choice in its answer, because it would hide the choice that the client has made.
 func TestFarChoiceIsNotNamed(t *testing.T) {
 	spec.Covers(t, "CH-A8", "CH-A1")
 	for _, tt := range []struct {
@@ -231,8 +236,9 @@ func TestFarChoiceIsNotNamed(t *testing.T) {
 	}
 }
 
-// TestOrphanOfSameChoice: CH-A8: an administrator has an orphan evicted. Another server has not noticed yet that the orphan's master is dead,
-// and answers that the client has that master, by the same choice. The eviction counts all the same.
+// TestOrphanOfSameChoice: CH-A8: an administrator has an orphan evicted. Another server, which has not noticed yet
+// that the orphan's master is dead, answers that the client has that master by the same choice. The orphan is
+// evicted all the same.
 func TestOrphanOfSameChoice(t *testing.T) {
 	spec.Covers(t, "CH-A8")
 	h := three(t)
@@ -243,10 +249,10 @@ func TestOrphanOfSameChoice(t *testing.T) {
 	h.wantState("none")
 }
 
-// TestEvictsStrangerOnly: CH-A1: a stranger connects with the ids of clients to a server that does not know them, with a later choice
-// of a master than theirs, or with the same one, and goes silent, or goes on in the next incarnation. That server evicts it, and no
-// client loses its connections or its incarnation, even if their master is cut off soon after that, so that it asks for
-// tombstones.
+// TestEvictsStrangerOnly: CH-A1: a stranger connects with the ids of clients to a server that does not know them.
+// It names the same choice of a master as the client, or a later one. Then it goes silent, or connects in the next
+// incarnation. The server evicts the stranger. No client loses its connections or its incarnation, even if its
+// master is cut off soon afterwards and then asks for tombstones.
 func TestEvictsStrangerOnly(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for name, tt := range map[string]struct {

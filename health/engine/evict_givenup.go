@@ -24,8 +24,8 @@ type givenUp struct {
 	others      []uint32 // epochs of tombstones that other servers have told, of other choices; 0: such a tombstone cannot be withdrawn
 }
 
-// clear gives up all evictions, but remembers those that other servers may have made, and the withdrawals. If they are
-// more than Config.MaxClients, it remembers the latest ones.
+// clear gives up all evictions. It remembers those that other servers may have made, and the withdrawals, but of
+// these only the latest ones, up to Config.MaxClients clients in all.
 func (e *evictions) clear(s *Server) {
 	room := s.cfg.MaxClients
 	var kept []*batch
@@ -127,7 +127,7 @@ func (e *evictions) takeBack(s *Server) {
 		if len(list) > 0 {
 			w := e.batch(s, list)
 			if w.withdraw = true; b.withdraw {
-				w.began = b.began // dead servers are owed the withdrawal no longer than before
+				w.began = b.began // sending the withdrawal again does not prolong the time for which it is kept for dead servers
 			}
 			e.batches = append(e.batches, w)
 		}

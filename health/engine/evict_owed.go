@@ -9,10 +9,11 @@ import (
 // Some servers are dead when a batch is broadcast. The master keeps the batch for them, and broadcasts it again when
 // they come back.
 
-// owedUntil returns until when a batch that all live servers have answered is kept for a dead server. A server that
-// was cut off for T_q has evicted all its clients by itself (CH-A9), so it needs no evictions. But a server that
-// counts as dead may only be stopped, or may hear the others without being heard. It then keeps the quorum, and the
-// tombstones of evictions that are withdrawn meanwhile. So withdrawals are kept for as long as tombstones last.
+// owedUntil returns until when a batch that all live servers have answered is kept for a dead server. A server
+// that was cut off for T_q has evicted all its clients by itself (CH-A9), so it needs no evictions after that. But
+// a server that counts as dead may only be stopped, or may hear the others without being heard. It then keeps its
+// quorum, and the tombstones of evictions that are withdrawn in that time. So withdrawals are kept as long as
+// tombstones are.
 func (b *batch) owedUntil(s *Server, i int32) time.Duration {
 	if b.withdraw {
 		return b.began + s.cfg.tombstone()
@@ -20,12 +21,13 @@ func (b *batch) owedUntil(s *Server, i int32) time.Duration {
 	return b.awayFor(s, i)
 }
 
-// awayFor returns the time at which a dead server will have missed the batch for T_q.
+// awayFor returns the time at which a dead server, if it does not come back, will have missed the batch for T_q.
 func (b *batch) awayFor(s *Server, i int32) time.Duration {
 	return max(s.members.list[i].deadSince, b.began) + max(s.cfg.Quorum, 0)
 }
 
-// onlyOwed reports whether a batch is a withdrawal that only servers have not answered that have been dead for T_q.
+// onlyOwed reports whether a batch is a withdrawal, and all servers that have not answered it have been dead for
+// T_q.
 func (b *batch) onlyOwed(s *Server) bool {
 	return b.withdraw && b.settled && !slices.ContainsFunc(b.missing, func(i int32) bool { return s.members.alive(i) || s.now < b.awayFor(s, i) })
 }
@@ -40,8 +42,8 @@ func (e *evictions) underWay(s *Server) (count int) {
 	return count
 }
 
-// limit bounds the withdrawals that are only owed: it keeps the latest ones, of up to Config.MaxClients evictions in
-// all, and drops the others.
+// limit bounds the withdrawals that are kept only for dead servers (see onlyOwed). It keeps the latest ones, up to
+// Config.MaxClients evictions in all, and drops the others.
 func (e *evictions) limit(s *Server) {
 	owed := slices.DeleteFunc(slices.Clone(e.batches), func(b *batch) bool { return !b.onlyOwed(s) })
 	slices.SortFunc(owed, func(a, b *batch) int { return cmp.Compare(b.began, a.began) })

@@ -42,9 +42,9 @@ func TestWithdrawalRemembered(t *testing.T) {
 	}
 }
 
-// TestWithdrawalForTheDead: CH-A9, CH-33: a server that counts as dead may only be stopped, or may hear the others without
-// being heard. When it comes back it gets a withdrawal that it has missed, unless tombstones have expired by then. The
-// withdrawal no longer counts as a broadcast under way once the server has been dead for T_q.
+// TestWithdrawalForTheDead: CH-A9, CH-33: a server that counts as dead may only be stopped, or may hear the others
+// without being heard. When it comes back, it gets a withdrawal that it has missed, unless the tombstones have
+// expired by then. Once the server has been dead for T_q, the withdrawal does not count as a broadcast under way.
 func TestWithdrawalForTheDead(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A9")
 	for _, back := range []struct {
@@ -73,7 +73,7 @@ func TestWithdrawalForTheDead(t *testing.T) {
 	}
 }
 
-// TestOwedWithdrawalsBounded: a master keeps the latest of the withdrawals that a dead server has missed, of up to
+// TestOwedWithdrawalsBounded: a master keeps only the latest withdrawals for a dead server, up to
 // Config.MaxClients evictions in all.
 func TestOwedWithdrawalsBounded(t *testing.T) {
 	h := withdraws(t)
@@ -94,8 +94,9 @@ func TestOwedWithdrawalsBounded(t *testing.T) {
 	}
 }
 
-// TestWithdrawalOfNoChoice: CH-20, CH-33: a server has got the tombstone of an orphan from another one; it names no choice of
-// a master. The late withdrawal of an earlier eviction of the same incarnation does not remove that tombstone.
+// TestWithdrawalOfNoChoice: CH-20, CH-33: another server has reported the tombstone of an orphan, which names no
+// choice of a master. The late withdrawal of an earlier eviction of the same incarnation does not remove that
+// tombstone.
 func TestWithdrawalOfNoChoice(t *testing.T) {
 	spec.Covers(t, "CH-20", "CH-33")
 	for epoch, want := range map[uint32]string{0: "answer", 1: "unbury answer", 2: "answer"} {
@@ -109,8 +110,8 @@ func TestWithdrawalOfNoChoice(t *testing.T) {
 	}
 }
 
-// TestWithdrawalNotMadeYoung: CH-A9, CH-30: each loss of the quorum has the master withdraw once more what it owes. It owes
-// that no longer for this reason.
+// TestWithdrawalNotMadeYoung: CH-A9, CH-30: a master that has lost the quorum and won it again sends once more the
+// withdrawals that it keeps for dead servers. That does not prolong the time for which it keeps them.
 func TestWithdrawalNotMadeYoung(t *testing.T) {
 	spec.Covers(t, "CH-30", "CH-A9")
 	for losses, want := range map[int]bool{1: true, 2: false} {
@@ -136,8 +137,9 @@ func TestWithdrawalNotMadeYoung(t *testing.T) {
 	}
 }
 
-// TestGivenUpLatest: CH-30, CH-33: a master that loses the quorum remembers no more evictions and withdrawals than it may have
-// clients. The eviction that it has just sent goes before a withdrawal that a dead server has not answered for long.
+// TestGivenUpLatest: CH-30, CH-33: a master that loses the quorum remembers at most Config.MaxClients evictions
+// and withdrawals. It prefers an eviction that it has just sent to a withdrawal that a dead server has not
+// answered for a long time.
 func TestGivenUpLatest(t *testing.T) {
 	spec.Covers(t, "CH-30", "CH-33")
 	h := withdraws(t)

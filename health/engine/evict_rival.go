@@ -17,7 +17,7 @@ import (
 type rival struct {
 	server int32
 	epoch  uint32        // epoch of the choice for which the server evicts the client, 24 bits; 0: not known
-	until  time.Duration // active time until which the server has the tombstone: so long it cannot have the client
+	until  time.Duration // active time at which the server's tombstone expires: until then the client cannot be connected there
 }
 
 // alsoEvicts records that another server evicts a client of which this server considers itself the master. The caller
@@ -49,8 +49,8 @@ func (e *evictions) evictsNoMore(x *wire.Entry, from int32) {
 	}
 }
 
-// evictedBy reports whether the given server evicts, or has evicted not long before the given active time, a client for the
-// choice with the given epoch, or for a later one.
+// evictedBy reports whether the given server has evicted a client for the choice with the given epoch, or for a
+// later one, and its tombstone has not expired at the active time now.
 func (e *evictions) evictedBy(master int32, id wire.ClientID, epoch uint32, now time.Duration) bool {
 	return slices.ContainsFunc(e.rivals[id], func(r rival) bool {
 		x := wire.Entry{Epoch: r.epoch}

@@ -20,9 +20,10 @@ func TestChooseAfterFarewell(t *testing.T) {
 	h.wantState("none")
 }
 
-// TestFarewellOfEarlierIncarnation: CH-8, CH-10: a client gives up a server, and chooses a master there when it finds no other, but hears
-// no answer, and begins its next incarnation. That one goes on repeating the farewell. The server does not take it for a
-// sign that the earlier incarnation is alive: it asks, and evicts that one.
+// TestFarewellOfEarlierIncarnation: CH-8, CH-10: a client says farewell to a server. Later it finds no other
+// server and chooses this one as its master, but hears no answer, and begins its next incarnation. That one goes
+// on repeating the farewell. The server does not take the farewell for a sign that the earlier incarnation is
+// alive: it asks the client, and evicts that incarnation.
 func TestFarewellOfEarlierIncarnation(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-10")
 	h := newHarness(t, nil)

@@ -98,30 +98,32 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 	s.tombstones.voided(&e, from, taken)
 }
 
-// withdrawnBy reports whether the withdrawal of an eviction by the server from removes a tombstone of the same incarnation. It
-// may also remove a tombstone that was learned from yet another server, unless that tombstone names no choice of a master and
-// the withdrawal does: then the tombstone is that of an orphan, and the withdrawal may be much older.
+// withdrawnBy reports whether the withdrawal of an eviction by the server from also removes this tombstone of the
+// same incarnation. A tombstone for a later choice stays. A tombstone whose origin is not known (unnamed) is
+// removed, unless it names no choice of a master and the withdrawal does. Such a tombstone is that of an orphan,
+// and the withdrawal may be much older.
 func (g *tombstone) withdrawnBy(from int32, e *wire.Entry) bool {
 	return g.void || !e.Before(g.epoch) && (g.from == from || g.from == unnamed && (g.epoch != 0 || e.Epoch == 0))
 }
 
-// takenBack reports whether an eviction is a late copy of an eviction that was withdrawn. A copy comes from the server
-// that has withdrawn it; of a tombstone that was told, from is unnamed.
+// takenBack reports whether an eviction by the server from is a late copy of one that the same server has
+// withdrawn. For a tombstone that was learned from another server, from is unnamed, and the withdrawal by any
+// server counts.
 func (s *Server) takenBack(e *wire.Entry, from int32) bool {
 	g, ok := s.tombstones.incarnations[e.Client]
 	return ok && g.incarnation == e.Incarnation && g.taken.of(e, from)
 }
 
-// copyTold reports whether a tombstone that another server tells is of an eviction that was withdrawn. If the tombstone
-// names no choice of a master and the withdrawal does, it is not: the client lived on, and was evicted as an orphan, or
-// by another master, which itself keeps such a tombstone. That can have been before or after the withdrawal, which may
-// come late.
+// copyTold reports whether a tombstone that another server reports belongs to an eviction that was withdrawn. It
+// does not if it names no choice of a master and all withdrawals do: then it is the tombstone of an orphan, or the
+// one that a master keeps of its own eviction. The eviction of such a tombstone may be older or newer than the
+// withdrawal, which may arrive late.
 func (s *Server) copyTold(e *wire.Entry) bool {
 	return s.takenBack(e, unnamed) && (e.Epoch != 0 || s.tombstones.incarnations[e.Client].taken.anyChoice())
 }
 
-// withdrawnChoice handles the withdrawal of one of two evictions of an incarnation: the tombstone of the other one, which
-// names no choice of a master, stays.
+// withdrawnChoice is called when an incarnation has two tombstones, and the eviction of the one that names a
+// choice of a master is withdrawn. The other one, which names no choice, stays.
 func (s *Server) withdrawnChoice(id wire.ClientID, g tombstone) {
 	s.tombstones.said(&wire.Entry{Client: id, Incarnation: g.incarnation}, unnamed, g.said)
 	s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: g.incarnation, For: -1})

@@ -35,7 +35,7 @@ type ServerStats struct {
 	Forgotten    uint64              // tombstones removed because there was no room
 	Fetched      uint64              // tombstones received from other servers that this server had asked
 	Untold       uint64              // tombstones that did not fit this server's answers
-	Unowed       uint64              // withdrawals that a dead server has missed, and that this server no longer keeps for it because there are too many
+	Unowed       uint64              // withdrawals that a dead server has missed, and that this server has dropped because it kept too many of them
 	Hurried      uint64              // requests for tombstones refused by the rate limit
 	Ahead        uint64              // evictions of incarnations whose number is too high to be accepted; no tombstone is kept
 	Malformed    uint64              // messages that could not be parsed
@@ -77,7 +77,7 @@ type ServerStatus struct {
 	Evicting   int       `json:"evicting"`              // number of clients that this server is evicting
 	Waiting    int       `json:"waiting"`               // number of connects that wait for an eviction
 	Tombstones int       `json:"tombstones"`            // number of evictions that are remembered
-	Batches    int       `json:"batches"`               // broadcasts of evictions that some server has not answered; without withdrawals that only servers dead for T_q have not answered
+	Batches    int       `json:"batches"`               // broadcasts of evictions that some server has not answered; withdrawals that wait only for servers dead for T_q do not count
 	ClaimKeys  int       `json:"claim_keys"`            // number of keys that verify claims
 	Keys       int       `json:"connect_keys"`          // number of keys that verify connects
 	Verified   [2]uint64 `json:"connect_keys_verified"` // connects that each of these keys has verified since it was set

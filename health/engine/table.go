@@ -56,7 +56,7 @@ type conn struct {
 	pos      int32 // position in the heap of deadlines
 	state    state
 	look     look // whether the client is a suspect: then it is in evictions.suspects
-	asked    bool // with this server as master: the client was sent an Ask, and has not answered; with another one: the next digest to the master lists the client
+	asked    bool // if this server is the master: the client has not answered an Ask yet; if another one is: the next digest to that master asks about the client
 	waited   bool // the client's connect had to wait, so the client may be gone by now
 }
 

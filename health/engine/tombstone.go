@@ -26,7 +26,7 @@ type tombstone struct {
 	void        bool          // the eviction was withdrawn: the tombstone refuses no incarnation above taken.below
 	taken       *withdrawals  // evictions of the incarnation that were withdrawn: late copies of them are ignored; nil: there were none
 	left        bool          // the client has disconnected from this server, and no server evicted it: other servers are not told
-	noChoice    bool          // another server has told a tombstone of the incarnation that names no choice of a master: it stays when the eviction that names one is withdrawn
+	noChoice    bool          // another server has reported a tombstone of this incarnation that names no choice of a master. It counts even after the eviction of this tombstone is withdrawn
 }
 
 // unnamed is the value of tombstone.from if another server ordered the eviction, and this server does
@@ -81,8 +81,8 @@ func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Durat
 	return forgot
 }
 
-// restoreTombstone adds a tombstone from before a restart. The store may have several of one incarnation; that of the
-// latest choice of a master counts, until it is withdrawn.
+// restoreTombstone adds a tombstone that was stored before a restart. The store may have several tombstones of one
+// incarnation: the one for the latest choice of a master counts, until its eviction is withdrawn.
 func (s *Server) restoreTombstone(in *ServerInput) {
 	left := min(in.For, s.cfg.tombstone()) // For is too long if the wall clock was put back after the tombstone was stored
 	old, had := s.tombstones.incarnations[in.Client]

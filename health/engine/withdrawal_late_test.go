@@ -9,7 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// told delivers tombstones that this server has asked otherB for, because that has asked it: one of the two was away.
+// told delivers tombstones of otherB as the answer to a question of this server. This server asks because otherB
+// has asked it: after a cut both sides ask.
 func (h *harness) told(list ...wire.Entry) {
 	h.t.Helper()
 	h.advance(maxAsks * h.s.cfg.Tick)
@@ -17,10 +18,11 @@ func (h *harness) told(list ...wire.Entry) {
 	h.tellTombstones(otherB, h.last(wire.Tombstones).Sequence, list...)
 }
 
-// TestLateWithdrawal: CH-20, CH-33, CH-A9: a server has made an eviction and was not heard for some minutes. The eviction was
-// withdrawn, the client lived on, and was evicted for a later choice of a master, or as an orphan. When the server is heard
-// again, the other servers tell it that tombstone, and the master the late withdrawal. In either order the server refuses
-// the client, also after a restart. If the others tell it no other eviction, it accepts the client.
+// TestLateWithdrawal: CH-20, CH-33, CH-A9: a server has made an eviction, and the others did not hear it for some
+// minutes. In that time the eviction was withdrawn, and the client was evicted again, for a later choice of a
+// master or as an orphan. When the server is heard again, the other servers report the later tombstone to it, and
+// the master sends the late withdrawal. In whichever order these arrive, the server refuses the client, even after
+// a restart. If the others report no other eviction, it accepts the client.
 func TestLateWithdrawal(t *testing.T) {
 	spec.Covers(t, "CH-20", "CH-33", "CH-A9")
 	for name, tt := range map[string]struct {
@@ -59,9 +61,9 @@ func TestLateWithdrawal(t *testing.T) {
 	}
 }
 
-// TestWithdrawalLeavesOrphan: CH-20, CH-A8: a server has the tombstone of an orphan from another server, or from before a
-// restart, and then gets an eviction of the same incarnation, or another tombstone of it. When that eviction is withdrawn
-// the tombstone of the orphan stays.
+// TestWithdrawalLeavesOrphan: CH-20, CH-A8: a server has the tombstone of an orphan, reported by another server or
+// stored before a restart. It then gets an eviction of the same incarnation, or another tombstone of it. When that
+// eviction is withdrawn, the tombstone of the orphan stays.
 func TestWithdrawalLeavesOrphan(t *testing.T) {
 	spec.Covers(t, "CH-20", "CH-A8")
 	stored := func(h *harness, epoch uint32) {
@@ -87,8 +89,9 @@ func TestWithdrawalLeavesOrphan(t *testing.T) {
 	}
 }
 
-// TestWithdrawnAgain: CH-20, CH-A9: a dead server comes back, and its master sends the withdrawal that it has missed to all
-// servers once more. A server that has had it for minutes learns only then that the client was evicted as an orphan since.
+// TestWithdrawnAgain: CH-20, CH-A9: a dead server comes back, and a master sends a withdrawal that this server has
+// missed to all servers once more. Another server, which got the withdrawal minutes ago, learns only afterwards
+// that the client has been evicted as an orphan since.
 func TestWithdrawnAgain(t *testing.T) {
 	spec.Covers(t, "CH-20", "CH-A9")
 	h := newHarness(t, nil)
@@ -104,9 +107,10 @@ func TestWithdrawnAgain(t *testing.T) {
 	}
 }
 
-// TestLateWithdrawalInCluster: CH-33, CH-A9: one of five servers makes an eviction and stands still. The eviction is
-// withdrawn, and the client lives on under another master, dies, and is evicted by all: by that master, or as an orphan if that
-// dies as well. When the server goes on, it refuses that incarnation as well.
+// TestLateWithdrawalInCluster: CH-33, CH-A9: one of five servers makes an eviction and then stands still. The
+// eviction is withdrawn, and the client lives on under another master. Then it dies and is evicted, by that master
+// or, if the master dies as well, as an orphan. When the stopped server runs again, it refuses that incarnation,
+// too.
 func TestLateWithdrawalInCluster(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A9")
 	for seed := range uint64(40) {

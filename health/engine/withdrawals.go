@@ -6,11 +6,12 @@ import (
 	"ulnet/health/wire"
 )
 
-// withdrawals are the evictions of an incarnation that were withdrawn. Each is the one by a server that has been the client's
-// master, or was believed to be. If one of them withdraws its eviction, those by the others still count.
+// withdrawals are the evictions of an incarnation that were withdrawn, one for each server that ordered and
+// withdrew one. Such a server was the client's master, or considered itself the master. If one server withdraws
+// its eviction, the evictions by the others still count.
 type withdrawals struct {
 	by    []withdrawal
-	below uint64 // the incarnation that the tombstone before refused, when the first withdrawal replaced it; 0: there was none
+	below uint64 // the earlier incarnation that the client's tombstone refused at the first withdrawal, and that is still refused; 0: there was none
 }
 
 // withdrawal is the latest choice of a master for which a server has withdrawn an eviction.
@@ -30,7 +31,7 @@ func (w *withdrawals) add(server int32, epoch uint32) {
 	}
 }
 
-// of reports whether the server from has withdrawn an eviction; any server has if from is unnamed.
+// of reports whether the server from has withdrawn the eviction e, or whether any server has, if from is unnamed.
 func (w *withdrawals) of(e *wire.Entry, from int32) bool {
 	return w != nil && slices.ContainsFunc(w.by, func(x withdrawal) bool {
 		withdrawn := wire.Entry{Epoch: x.epoch}
@@ -38,12 +39,12 @@ func (w *withdrawals) of(e *wire.Entry, from int32) bool {
 	})
 }
 
-// anyChoice reports whether a withdrawal names no choice of a master.
+// anyChoice reports whether one of the withdrawals names no choice of a master.
 func (w *withdrawals) anyChoice() bool {
 	return slices.ContainsFunc(w.by, func(x withdrawal) bool { return x.epoch == 0 })
 }
 
-// voided makes a client's tombstone void, unless there was no room for one.
+// voided marks the client's tombstone as void. It has no effect if there was no room for a tombstone.
 func (t *tombstones) voided(e *wire.Entry, from int32, taken *withdrawals) {
 	if g, ok := t.incarnations[e.Client]; ok {
 		g.void, g.taken, g.from, g.epoch = true, taken, from, e.Epoch
@@ -51,8 +52,8 @@ func (t *tombstones) voided(e *wire.Entry, from int32, taken *withdrawals) {
 	}
 }
 
-// takes records that the server from has withdrawn an eviction. It returns all withdrawals of that incarnation; the caller
-// keeps them if the client has no tombstone of that incarnation.
+// takes records that the server from has withdrawn an eviction, and returns all withdrawals of that incarnation.
+// If the client has no tombstone of that incarnation, the caller has to keep them.
 func (t *tombstones) takes(e *wire.Entry, from int32) *withdrawals {
 	g, ok := t.incarnations[e.Client]
 	taken := g.taken

@@ -9,15 +9,17 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// order has a server evict incarnation 5 of the test's client, or withdraw that, for the choice of a master with the given epoch.
+// order makes a server evict incarnation 5 of the test's client for the choice of a master with the given epoch,
+// or withdraw that eviction.
 func (h *harness) order(from nid.NID, withdraw bool, epoch uint32) {
 	h.t.Helper()
 	h.wanted(from, wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: epoch})})
 }
 
-// TestWithdrawnByTwo: CH-33, CH-A8: two servers withdraw their evictions of one client. Late copies of both leave no tombstone,
-// in whatever order the withdrawals have arrived, and even if another server's eviction was made and withdrawn between them. The
-// eviction by a server that has withdrawn none does leave one, for the choice that it names.
+// TestWithdrawnByTwo: CH-33, CH-A8: two servers withdraw their evictions of one client. Late copies of both
+// evictions leave no tombstone, in whichever order the withdrawals arrive, and even if a third server evicts the
+// client and withdraws that between them. An eviction by a server that has withdrawn none leaves a tombstone for
+// the choice that it names.
 func TestWithdrawnByTwo(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	for name, withdrawn := range map[string]func(h *harness){
@@ -41,8 +43,8 @@ func TestWithdrawnByTwo(t *testing.T) {
 	}
 }
 
-// TestWithdrawalKeepsEarlier: CH-65: a master has evicted an incarnation of a client, and withdraws its eviction of the next
-// one. It goes on refusing the first.
+// TestWithdrawalKeepsEarlier: CH-65: a master has evicted an incarnation of a client, and withdraws its eviction
+// of the next incarnation. It still refuses the first one.
 func TestWithdrawalKeepsEarlier(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	h := newHarness(t, nil)
@@ -71,9 +73,10 @@ func TestWithdrawalKeepsEarlier(t *testing.T) {
 	}
 }
 
-// TestToldOfWithdrawn: CH-A8, CH-33: a server has made one master's eviction, and knows that a later master has withdrawn its own.
-// A third server that does not know that yet reports its tombstone. It keeps the first master's eviction from being withdrawn
-// no more than the eviction itself would.
+// TestToldOfWithdrawn: CH-A8, CH-33: a server has made the eviction of a first master, and knows that a later
+// master has withdrawn its own eviction. A third server, which does not know of the withdrawal yet, reports a
+// tombstone of the later master's eviction. When the first master withdraws its eviction as well, that report does
+// not keep the tombstone alive.
 func TestToldOfWithdrawn(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	h := newHarness(t, nil)
@@ -87,9 +90,10 @@ func TestToldOfWithdrawn(t *testing.T) {
 	}
 }
 
-// TestObeyedIsWithdrawn: CH-A8, CH-62: a master evicts a client, and another one evicts it for a later choice, which this master obeys. The
-// other servers then name a still later choice. The master withdraws its own eviction all the same: other servers may have
-// made it, and the withdrawal by the other master does not hold for it. If no server names a later choice, it withdraws nothing.
+// TestObeyedIsWithdrawn: CH-A8, CH-62: a master evicts a client. Meanwhile another master evicts the client for a
+// later choice, and the first one obeys. Then other servers name a still later choice. The first master withdraws
+// its own eviction all the same: other servers may have made it, and a withdrawal by the other master does not
+// cancel it. If no server names a later choice, the first master withdraws nothing.
 func TestObeyedIsWithdrawn(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-A8")
 	for epoch, want := range map[uint32]string{3: "broadcast1", 1: ""} {

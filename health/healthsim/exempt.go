@@ -251,8 +251,9 @@ func (n *network) knownIn() time.Duration {
 	return n.cfg.discovery*5/4 + n.cfg.discovery + returnMost
 }
 
-// minority reports whether no more than half of all servers, itself included, run and have a path to a server. If gossips is
-// set, a path does not count if gossip may hold its beginning for dead nevertheless, see linked.
+// minority reports whether no more than half of all servers, the given one included, run and have a path to that
+// server. If gossips is set, a path from a server counts only if both servers are linked: otherwise gossip may
+// consider one of them dead although there is a path.
 func (t *groundTruth) minority(server sim.NodeID, gossips bool) bool {
 	up := make([]bool, t.net.cfg.servers)
 	for s := range up {
@@ -268,9 +269,9 @@ func (t *groundTruth) minority(server sim.NodeID, gossips bool) bool {
 	return 2*count <= t.net.cfg.servers
 }
 
-// linked reports whether a server exchanges messages in both directions with at least half of the other servers that run and
-// to or from which it has any path. If it does not, gossip may hold it for dead, and it may hold the others for dead: their
-// clocks drift apart, and a connection of which one direction is cut ends after some time.
+// linked reports whether a server exchanges messages in both directions with at least half of the running servers
+// to or from which it has any path. If it does not, gossip on either side may consider the other side dead: the
+// clocks of gossip drift apart, and a connection that is cut in one direction ends after some time.
 func (t *groundTruth) linked(server sim.NodeID, up []bool) bool {
 	both, all := 0, 0
 	from := t.hears(server, up)

@@ -24,10 +24,10 @@ type losses struct {
 	loose loneliness // the same, but with gossip only the paths count that minority counts
 }
 
-// loneliness says which servers the others cannot reach.
+// loneliness records which servers no path leads to from most servers.
 type loneliness struct {
-	now  []bool          // by server: since the latest change of nodes or links
-	last []time.Duration // by server: when that last ended; never: it never was so
+	now  []bool          // by server: whether it is so, as of the latest change of nodes or links
+	last []time.Duration // by server: when it was last so; never: it never was
 }
 
 func (l *loneliness) init(servers int) {

@@ -73,9 +73,10 @@ func TestLossesSeen(t *testing.T) {
 	}
 }
 
-// TestLossesByGossip: with gossip, a server may lose its quorum although it hears most servers, if it exchanges messages in
-// both directions with fewer than half of them, or they do: then gossip may hold them for dead. One link that is cut is no
-// excuse, nor is another server that hears no other one, as long as the others are most servers. With the oracle there is no such excuse.
+// TestLossesByGossip: with gossip, a server may lose its quorum although it hears most servers, if it exchanges
+// messages in both directions with fewer than half of them, or if that is true of those servers: gossip may then
+// consider them dead. A single cut link does not excuse a loss, nor does another server that hears no other one,
+// as long as the remaining servers are a majority. With the oracle, none of this excuses a loss.
 func TestLossesByGossip(t *testing.T) {
 	const client, server = sim.NodeID(5), sim.NodeID(1)
 	others := sim.Nodes(0, 2, 3, 4)
@@ -115,9 +116,9 @@ func TestLossesByGossip(t *testing.T) {
 	}
 }
 
-// TestCutByGossipIsNoReturn: a cut in one direction, after which paths still lead to a server, is no excuse for that server to
-// connect an incarnation that most servers have evicted as an orphan since: it was not away. With gossip it may have lost its
-// quorum, which is another matter, see TestLossesByGossip.
+// TestCutByGossipIsNoReturn: a server is cut off in one direction only, and paths still lead to it. That does not
+// permit it to accept an incarnation that most servers have evicted as an orphan since: it was not away. It may
+// have lost its quorum by gossip, which TestLossesByGossip permits.
 func TestCutByGossipIsNoReturn(t *testing.T) {
 	const client, incarnation, server = sim.NodeID(5), 7, sim.NodeID(4)
 	for _, gossip := range []time.Duration{0, 200 * time.Millisecond} {

@@ -30,7 +30,7 @@ const (
 	BadClaim           // the token, which signs a claim, does not prove that the named master agreed
 	Foreign            // the client is connected from another node
 	Newer              // in the answer to an eviction: a later incarnation of the client is connected
-	Ahead              // the number of the client's incarnation is far above the wall clock: a clock is wrong; or that of its choice of a master is above eight million
+	Ahead              // the number of the client's incarnation is far above the wall clock, so a clock is wrong; or the epoch of its choice of a master is above 8388607
 	OtherTimes         // T_evict of the server, in ms in Message.Epoch, is too short for the client's times
 	OtherKey           // the connect request is not signed with a key of the server
 	Codes              // number of codes
