@@ -50,14 +50,14 @@ func (c narrowingConn) Attr() wire.Attr {
 }
 
 func (c narrowingConn) Send(list []wire.Burst) (int, error) {
-	if *c.mtu <= 1500 {
+	if 0 < *c.mtu && *c.mtu <= 1500 {
 		return narrowConn{c.Conn}.Send(list)
 	}
 	return c.Conn.Send(list)
 }
 
 // TestMTUNarrows: when the interface of a node gets a smaller MTU, its connections are made again with packets that
-// fit, whichever node requests them. When it gets the former MTU again, they have the former packets.
+// fit, whichever node requests them. When it gets the former MTU again, or its MTU cannot be found out, they stay as they are.
 func TestMTUNarrows(t *testing.T) {
 	v := &virtual{t: t, clock: emulator.NewClock(), ups: [2]*sink{new(sink), new(sink)}}
 	v.net = emulator.New(emulator.Config{Clock: v.clock, Seed: 1})
@@ -85,8 +85,13 @@ func TestMTUNarrows(t *testing.T) {
 	}
 	exchange(9000, 4096)
 	exchange(1500, 1024)
+	kept := v.nis[0].Snapshot().Peers[0].Conns
 	exchange(1500, 1024)
 	exchange(9000, 4096)
+	exchange(0, 4096) // the MTU cannot be found out
+	if now := v.nis[0].Snapshot().Peers[0].Conns; len(kept) != 1 || len(now) != 1 || now[0].QPN != kept[0].QPN {
+		t.Errorf("connections whose packets fit have become others: %+v, then %+v", kept, now)
+	}
 	if s := v.nis[1].Snapshot(); s.Counters.Of(RejectedMTU) == 0 {
 		t.Error("no request for larger packets was refused")
 	}

@@ -4,7 +4,7 @@ import "ulnet/lnd/verbs/ibta"
 
 // LinkUp says that the link of the device's interface is up: the interface may have another MTU. Connections that are
 // made from then on have the path MTU that fits, but no larger one than when the device was opened. Those with packets that
-// the interface does not take any more end, so that their consumers connect again.
+// the interface does not take any more end, so that their consumers connect again. If the MTU cannot be found out, nothing changes.
 func (d *device) LinkUp() {
 	h := d.hub
 	p, measures := h.port.(interface{ MTU() int })

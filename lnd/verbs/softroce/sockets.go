@@ -1,16 +1,21 @@
 package softroce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"ulnet/lnd/readloop"
 	"ulnet/lnd/verbs/softroce/wire"
 )
+
+// ethernet is the MTU of an interface whose MTU cannot be found out when its port is opened.
+const ethernet = 1500
 
 // udp is the network of the operating system: UDP sockets (wire.Network).
 type udp struct {
@@ -51,9 +56,8 @@ func (u udp) Open(cfg wire.Config) (wire.Conn, error) {
 		return nil, err
 	}
 	p := &udpPort{socket: s, receive: cfg.Receive, closing: make(chan struct{})}
-	p.attr = wire.Attr{
-		Local: s.local, MTU: interfaceMTU(cfg.Local.Addr()), Cut: s.cuts(), ReceiveBuffer: s.receiveBuffer,
-	}
+	p.attr = wire.Attr{Local: s.local, Cut: s.cuts(), ReceiveBuffer: s.receiveBuffer}
+	p.attr.MTU = cmp.Or(p.MTU(), ethernet)
 	if !cfg.Group.IsValid() {
 		if err := p.openAside(cfg.Local.Addr()); err != nil {
 			_ = p.closeSockets()
@@ -69,6 +73,7 @@ type udpPort struct {
 	socket  *socket
 	aside   [wire.Doubts]*socket // sockets for bursts whose destination may not exist; nil: the port only receives
 	attr    wire.Attr
+	by      atomic.Int64 // index of the interface that had the address when MTU last looked
 	receive func([]wire.Datagrams)
 	reading sync.WaitGroup
 	closing chan struct{}
@@ -108,8 +113,20 @@ func (p *udpPort) openAside(local netip.Addr) error {
 	return nil
 }
 
-// MTU returns the present MTU of the port's interface.
-func (p *udpPort) MTU() int { return interfaceMTU(p.attr.Local.Addr()) }
+// MTU returns the present MTU of the port's interface, or 0 if that cannot be found out. MTU looks at all interfaces only
+// if the one of the last time does not have the address: that takes long on a host that has many.
+func (p *udpPort) MTU() int {
+	addr := p.attr.Local.Addr()
+	by, err := net.InterfaceByIndex(int(p.by.Load()))
+	if err != nil || !has(by, addr) {
+		by, err = interfaceOf(addr)
+	}
+	if err != nil {
+		return 0
+	}
+	p.by.Store(int64(by.Index))
+	return by.MTU
+}
 
 // Send sends bursts (wire.Conn).
 func (p *udpPort) Send(list []wire.Burst) (done int, err error) {
@@ -140,15 +157,4 @@ func (p *udpPort) closeSockets() error {
 		}
 	}
 	return p.socket.close()
-}
-
-// interfaceMTU returns the MTU of the interface that has an address, and Ethernet's
-// if that cannot be found out.
-func interfaceMTU(a netip.Addr) int {
-	const ethernet = 1500
-	by, err := interfaceOf(a)
-	if err != nil {
-		return ethernet
-	}
-	return by.MTU
 }
