@@ -166,6 +166,32 @@ func TestRoCEAckUnderWay(t *testing.T) {
 	}
 }
 
+// TestRoCELastAck: a packet is no stray one if the responder has all packets before it, also if one of these came late.
+func TestRoCELastAck(t *testing.T) {
+	w, messages, lost := newRoceWire(t), 0, uint64(0)
+	w.message(0, immediate("payload"), 4096)
+	w.answer(1, w.ends[0].psn.Add(-1), ibta.AckUnlimited)
+	for range 3 {
+		w.message(0, immediate("payload"), 4096)
+	}
+	w.list[2], w.list[3], w.list = w.list[4], w.list[2], w.list[:4]
+	w.answer(1, w.ends[0].psn.Add(-2), ibta.AckUnlimited)
+	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
+		switch r.Kind {
+		case capture.Message:
+			messages++
+		case capture.Lost:
+			lost += r.Length
+		}
+	})
+	for _, p := range w.list {
+		d.Packet(time.Unix(1, 0), p.Link, p.Data)
+	}
+	if d.Close(); messages != 3 || lost != 1 || d.Counts().Outside != 0 {
+		t.Errorf("%d messages, %d packets lost, %+v", messages, lost, d.Counts())
+	}
+}
+
 // TestRoCEWaitingCount: whatever packets arrive when, the pages of those that wait are counted, until the capture
 // ends.
 func TestRoCEWaitingCount(t *testing.T) {
