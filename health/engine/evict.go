@@ -362,7 +362,8 @@ func (s *Server) finish(x *eviction) (kept bool) {
 	i, ok := s.find(x.id)
 	master, stays := s.staysWith(x)
 	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting {
-		return !ok && stays // the connection has ended by another eviction, but this one must be withdrawn at the servers that have made it: they would go on refusing the client
+		gone := !ok || s.conn(i).incarnation == x.incarnation && s.conn(i).state != evicting
+		return gone && stays // the connection has ended by another eviction, and there may be a new one; but this eviction must be withdrawn at the servers that have made it: they would go on refusing the client
 	}
 	c := s.conn(i)
 	if stays && x.exception.Epoch > c.epoch {

@@ -113,3 +113,20 @@ func TestObeyedIsWithdrawn(t *testing.T) {
 		}
 	}
 }
+
+// TestWithdrawnThoughConnectedAgain: CH-A8, CH-63: a master that evicts a client makes another master's eviction of it, which is then
+// withdrawn. The client connects again, with a later choice, before the master's own eviction has arrived at all servers. The
+// master withdraws its eviction all the same: a server that gets it late must not refuse the client.
+func TestWithdrawnThoughConnectedAgain(t *testing.T) {
+	spec.Covers(t, "CH-A8", "CH-63")
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.wanted(otherA, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: 2})})
+	h.wantState("none")
+	h.wanted(otherA, wire.Batch{Withdraw: true, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: 2})})
+	h.connect(5, otherB, 3)
+	h.done(wire.Reply{Evicted: 1, Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 3, Incarnation: 5, Master: otherB}}}, gone)
+	h.want("broadcast1")
+	h.wantState("connected 5 10.0.0.3@tcp/3")
+}
