@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnd/verbs/softroce/emulator"
@@ -56,17 +57,22 @@ func (c narrowingConn) Send(list []wire.Burst) (int, error) {
 	return c.Conn.Send(list)
 }
 
+// narrowingPair returns two NIs on narrowing networks, and the MTUs of these, which are large at first.
+func narrowingPair(t *testing.T) (*virtual, *[2]int) {
+	v := &virtual{t: t, clock: emulator.NewClock(), ups: [2]*sink{new(sink), new(sink)}}
+	v.net = emulator.New(emulator.Config{Clock: v.clock, Seed: 1})
+	mtus := &[2]int{9000, 9000}
+	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {
+		open := softroce.NewOpener(softroce.Options{Network: narrowing{v.net, &mtus[i]}})
+		v.nis[i] = start(t, netip.MustParseAddr(a), open, Config{}, v.ups[i], func(c *lnd.Config) { c.Clock = v.clock })
+	}
+	return v, mtus
+}
+
 // TestMTUNarrows: when the interface of a node gets a smaller MTU, its connections are made again with packets that
 // fit, whichever node requests them. When it gets the former MTU again, or its MTU cannot be found out, they stay as they are.
 func TestMTUNarrows(t *testing.T) {
-	v := &virtual{t: t, clock: emulator.NewClock(), ups: [2]*sink{new(sink), new(sink)}}
-	v.net = emulator.New(emulator.Config{Clock: v.clock, Seed: 1})
-	inTime := func(c *lnd.Config) { c.Clock = v.clock }
-	mtus := [2]int{9000, 9000}
-	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {
-		open := softroce.NewOpener(softroce.Options{Network: narrowing{v.net, &mtus[i]}})
-		v.nis[i] = start(t, netip.MustParseAddr(a), open, Config{}, v.ups[i], inTime)
-	}
+	v, mtus := narrowingPair(t)
 	sent := 0
 	exchange := func(mtu, want int) {
 		t.Helper()
@@ -95,6 +101,33 @@ func TestMTUNarrows(t *testing.T) {
 	if s := v.nis[1].Snapshot(); s.Counters.Of(RejectedMTU) == 0 {
 		t.Error("no request for larger packets was refused")
 	}
+	for i := range v.nis {
+		v.shut(i)
+	}
+}
+
+// TestMulticastFollowsMTU: datagrams to a group are as long as the present MTU of the sender permits, and no longer than at
+// the start. A group that a node joins while its MTU is small has long datagrams when the MTU is large again.
+func TestMulticastFollowsMTU(t *testing.T) {
+	v, mtus := narrowingPair(t)
+	ni := v.nis[0]
+	most := ni.MulticastLimits().MaxPayload
+	follow := func(mtu int) int {
+		mtus[0] = mtu
+		ni.LinkUp()
+		return ni.MulticastLimits().MaxPayload
+	}
+	if got := follow(1500); got != 1024-kib.DatagramOverhead {
+		t.Errorf("%d bytes in packets of 1024", got)
+	}
+	if err := ni.Join(5); err != nil {
+		t.Fatal(err)
+	}
+	if got := follow(12000); got != most {
+		t.Errorf("%d bytes with a large MTU, %d at the start", got, most)
+	}
+	v.nis[1].Multicast(castMessage(v.nis[1], 5, make([]byte, most)))
+	v.until("a long datagram", time.Second, func(s *sink) bool { return s.arrived == 1 }, v.ups[0])
 	for i := range v.nis {
 		v.shut(i)
 	}

@@ -40,7 +40,8 @@ type casting struct {
 	ni    *NI
 	dev   verbs.Device
 	clock machine.Clock
-	limit int // payload of a datagram in bytes; 0: there is no multicast
+	most  int          // payload in bytes of the longest datagram that may arrive; 0: there is no multicast
+	limit atomic.Int64 // payload in bytes of the longest datagram that may leave now, at most most
 
 	joining sync.Mutex // held during a Join or Leave, for which a device may need long
 
@@ -69,8 +70,14 @@ func (c *casting) init(ni *NI, dev verbs.Device, clock machine.Clock) {
 	c.joined.Store(new([]lnd.Group))
 	c.sending.init()
 	if !ni.cfg.NoMulticast {
-		c.limit = max(dev.Attr().MTU-kib.DatagramOverhead, 0)
+		c.most = max(dev.Attr().MTU-kib.DatagramOverhead, 0)
 	}
+	c.follow()
+}
+
+// follow takes the present MTU of the device for datagrams that leave. Those of peers with a larger MTU may be longer.
+func (c *casting) follow() {
+	c.limit.Store(int64(max(min(c.most, c.dev.Attr().MTU-kib.DatagramOverhead), 0)))
 }
 
 // castEnds is a queue pair for datagrams and the objects that it needs.
@@ -105,7 +112,7 @@ func (c *casting) open() (*castEnds, error) {
 	switch {
 	case c.ended:
 		return nil, syscall.ESHUTDOWN
-	case c.limit == 0:
+	case c.most == 0:
 		return nil, fmt.Errorf("o2iblnd: no multicast on %v: %w", c.ni.nid, syscall.EOPNOTSUPP)
 	case c.ends != nil:
 		return c.ends, nil
@@ -124,7 +131,7 @@ func (c *casting) make(e *castEnds) (err error) {
 	if e.pd, err = c.dev.NewPD(); err != nil {
 		return err
 	}
-	e.pool, err = e.pd.NewPool(verbs.PoolConfig{Buffers: cfg.MulticastBuffers, Size: c.dev.Attr().MTU})
+	e.pool, err = e.pd.NewPool(verbs.PoolConfig{Buffers: cfg.MulticastBuffers, Size: c.most + kib.DatagramOverhead})
 	if err != nil {
 		return err
 	}
@@ -146,14 +153,14 @@ func (c *casting) make(e *castEnds) (err error) {
 // MulticastLimits implements lnd.Multicaster.
 func (ni *NI) MulticastLimits() lnd.MulticastLimits {
 	c := &ni.cast
-	l := lnd.MulticastLimits{MaxPayload: c.limit}
+	l := lnd.MulticastLimits{MaxPayload: int(c.limit.Load())}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.groups) == 0 {
 		return l
 	}
 	const least = 1024 // bytes that MulticastLimits.Burst adds to twice the payload of a datagram
-	l.ReceiveBuffer = max(ni.cfg.MulticastBuffers*least, 2*c.limit+least)
+	l.ReceiveBuffer = max(ni.cfg.MulticastBuffers*least, 2*c.most+least)
 	if q, ok := c.ends.qp.(interface{ ReceiveBuffer() int }); ok { // if the device has a receive buffer of the system, that is the limit
 		l.ReceiveBuffer = q.ReceiveBuffer()
 	}

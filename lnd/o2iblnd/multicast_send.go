@@ -143,7 +143,7 @@ func (c *casting) post(m *lnd.Message, id uint8) error {
 	switch {
 	case !m.Group.IsValid() || m.Payload.Length != int(m.Header.PayloadLength):
 		return newError(BadHeader, m.Target, nil)
-	case c.limit > 0 && m.Payload.Length > c.limit:
+	case c.most > 0 && m.Payload.Length > int(c.limit.Load()):
 		return c.failed(DatagramTooLong, m, nil)
 	}
 	c.mu.Lock()
