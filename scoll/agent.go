@@ -222,12 +222,13 @@ func (a *Agent) Stats() (s Stats) {
 	return s
 }
 
-// mostAsked bounds how often ask tells the machine the state of one node.
+// mostAsked bounds how often ask reports the state of one node to the machine.
 const mostAsked = 8
 
-// ask asks discovery about nodes that it has not reported yet. A node's state may change meanwhile: discovery then
-// reports the new state to the machine, and ask tells the old one after that. So ask asks again afterwards, and tells
-// the machine again until nothing has changed, but at most mostAsked times: a View may count something else than deaths.
+// ask reads from discovery the state of nodes that discovery has not reported yet, and reports it to the machine.
+// If the state changes meanwhile, the machine may get the new state from discovery first, and then the old one
+// from ask. So ask reads the state again after each report, and reports it again until it has not changed, but at
+// most mostAsked times: the lifetime of a View may count something else than deaths.
 func (a *Agent) ask(ids []nid.NID) {
 	if a.cfg.View == nil {
 		return

@@ -144,7 +144,7 @@ func TestAgentsDeath(t *testing.T) {
 	}
 }
 
-// overtaken is a view in which node 1 dies while it is asked about that node: it reports the death before it
+// overtaken is a view in which node 1 dies during a call of Alive for it: the view reports the death before Alive
 // returns that the node was alive.
 type overtaken struct {
 	tell func(nid.NID, bool, uint64)
@@ -165,8 +165,8 @@ func (v *overtaken) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 	return func() {}
 }
 
-// TestDeathOvertakesAnswer: SC-130: a node dies while the view is asked about it. The earlier answer does not
-// replace the report of the death: a broadcast fails at once, as does the next one.
+// TestDeathOvertakesAnswer: SC-130: a node dies while the agent asks the view about it. The outdated answer does
+// not replace the report of the death: a broadcast fails at once, as does the next one.
 func TestDeathOvertakesAnswer(t *testing.T) {
 	spec.Covers(t, "SC-130")
 	s := newStacks(t, 2, func(id int, cfg *scoll.Config) {
@@ -182,7 +182,7 @@ func TestDeathOvertakesAnswer(t *testing.T) {
 	}
 }
 
-// unsteady is a view whose number changes with each question, as one that counts something else than deaths.
+// unsteady is a view whose lifetime of a node rises with each call of Alive, although the node does not die.
 type unsteady struct{ asked uint64 }
 
 func (v *unsteady) Alive(nid.NID) (bool, uint64) {
@@ -194,7 +194,7 @@ func (v *unsteady) Alive(nid.NID) (bool, uint64) {
 
 func (v *unsteady) Watch(func(nid.NID, bool, uint64)) (stop func()) { return func() {} }
 
-// TestUnsteadyView: NewRequest returns although the view never answers the same twice.
+// TestUnsteadyView: NewRequest returns although the view never gives the same answer twice.
 func TestUnsteadyView(t *testing.T) {
 	s := newStacks(t, 2, func(id int, cfg *scoll.Config) {
 		if id == 0 {

@@ -46,7 +46,7 @@ type CallConfig struct {
 // ctx, of [Group.NewRequest], of [Request.Send], and these:
 //
 //	ENOTSUP     the service is not a Handler
-//	EINVAL      a NID in Only is not a member's, or messages alone may take Config.MaxTimeout in the tree
+//	EINVAL      a NID in Only is not a member's, or the messages may need Config.MaxTimeout in the tree, so that members have no time to answer
 //	EBUSY       also: members that were given up are still being sent the Bulk of earlier calls, more than
 //	            Handler.MaxMemory in all
 //	ErrStopped  the agent was closed meanwhile; in the Result all members are Unreached (ECANCELED)

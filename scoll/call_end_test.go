@@ -52,8 +52,8 @@ func testCallLate(t *testing.T) {
 	}
 }
 
-// TestCallTooLong: SC-166: if messages alone may take longer in the tree than Config.MaxTimeout, a call is refused, and no
-// member runs it.
+// TestCallTooLong: SC-166: if the messages of a call may need longer than Config.MaxTimeout in the tree, the call
+// is refused, and no member runs it.
 func TestCallTooLong(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	w := newWires(t, 2, scoll.Config{RTT: time.Second, MaxTimeout: time.Second})

@@ -92,12 +92,12 @@ const (
 // answer. The zero value is ready.
 type ownAnswers struct {
 	mu    sync.Mutex
-	byKey map[asking]*ownAnswer // answers by what they answer; guarded by mu
+	byKey map[asking]*ownAnswer // answers by attempt and question; guarded by mu
 	order []answerFor           // keys of byKey, the one added first in front; guarded by mu
 }
 
-// asking names a question of a broadcast. Without the question, a node could forge an attempt, and so make this node
-// answer the forged question when the genuine request comes.
+// asking identifies a question in an attempt. If answers were remembered by attempt only, a node could forge an
+// attempt with another question, and this node would return the answer to that one when the genuine request comes.
 type asking struct {
 	attempt
 	question [sha256.Size]byte // digest of the payload

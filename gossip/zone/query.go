@@ -32,7 +32,7 @@ type queries struct {
 type query struct {
 	done    func([]Named, error)
 	members []Named
-	size    int // number of members in a complete answer
+	size    int // number of members of the zone
 	timer   machine.Timer
 }
 
@@ -42,10 +42,11 @@ func (q *queries) init(clock machine.Clock, secret uint64) {
 }
 
 // Query asks for the members of a base zone; only members of the management zone can do that
-// (MS-99). done is called once, perhaps before Query returns. Its error is [ErrNotJoined],
-// [ErrUnguarded], or [ErrNoAnswer] or wraps that. ErrNoAnswer comes after 5 s, or at once if very many queries
-// are pending; also if only a part of the answer has come, or the supervisor does not know all members of the
-// zone, as of one with more members than the supervisor's [Config.MaxMembers]. done must not block, nor call [Agent.Close].
+// (MS-99). done is called once, perhaps before Query returns. Its error is [ErrNotJoined], [ErrUnguarded], or
+// [ErrNoAnswer], or wraps ErrNoAnswer. ErrNoAnswer comes after 5 s if no answer has come, or only a part of one,
+// or if the supervisor does not know all members, because the zone has more than the supervisor's
+// [Config.MaxMembers]. It comes at once if very many queries are pending. done must not block, nor call
+// [Agent.Close].
 func (a *Agent) Query(zone string, done func(members []Named, err error)) {
 	if !a.Joined() { // a node that has not joined gets no answer
 		done(nil, ErrNotJoined)
@@ -92,8 +93,8 @@ func (q *queries) listed(e *Event) {
 	}
 }
 
-// add adds a part of the answer, and reports whether the answer is complete. Parts may come in another order than
-// they were sent, or twice.
+// add adds a part of the answer, and reports whether the answer is complete. Parts may arrive in a different order
+// than they were sent, or twice.
 func (one *query) add(e *Event) bool {
 	one.members, one.size = append(one.members, e.Members...), e.Size
 	if len(one.members) < e.Size {

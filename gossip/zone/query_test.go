@@ -27,8 +27,9 @@ func (c *stubClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return stubTimer{}
 }
 
-// TestAgentQueries: MS-99: a query ends exactly once: with all parts of its answer, in whatever order they come,
-// after a timeout if the answer is incomplete, or when the agent stops. Answers to other queries have no effect. The number of pending queries is bounded.
+// TestAgentQueries: MS-99: a query ends exactly once: when all parts of its answer have come, in whatever order,
+// after a timeout if a part is missing, or when the agent stops. Answers to other queries have no effect. The
+// number of pending queries is bounded.
 func TestAgentQueries(t *testing.T) {
 	spec.Covers(t, "MS-99", "MS-110")
 	clock := &stubClock{}

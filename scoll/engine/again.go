@@ -13,8 +13,8 @@ import (
 // members know whether they have run the request.
 
 // rest makes a root wait before another attempt, if members disagreed. It reports whether the
-// root waits. A member that disagrees is missing with all below it; an ESTALE about one member
-// alone is an error of its service.
+// root waits. The trailer shows such a member with its whole subtree. An ESTALE with the scope of a single
+// member is an error of its service.
 func (m *Machine) rest(r *request) bool {
 	stale := slices.ContainsFunc(r.trailer, func(e wire.Missing) bool { return e.Status == wire.ESTALE && e.Scope == wire.Subtree })
 	if !r.root || !stale || r.header.Flags&wire.FlagSubset == 0 || r.aborted || r.exposed && !r.withdrawn || !m.mayRepeat(r) {
@@ -25,16 +25,16 @@ func (m *Machine) rest(r *request) bool {
 	return true
 }
 
-// mayRepeat reports whether another attempt is possible. It is not if the list of an out-of-band
-// group has changed: this node may be off the new list, ranks are others, and members with the new
-// list refuse a request with the digest of the old one. The sequence of the first attempt stays
-// among those under way, so it must be within the windows by which members detect duplicates.
+// mayRepeat reports whether another attempt is possible. It is not if the list of an out-of-band group has
+// changed: this node may not be on the new list, the ranks differ, and members with the new list refuse a request
+// with the digest of the old one. All attempts have the sequence of the first one, which must still be within the
+// windows by which members detect duplicates.
 func (m *Machine) mayRepeat(r *request) bool {
 	g := r.group
 	return r.attempts < maxAttempts && g.index >= 0 && !m.hasEnded(g) && !g.isRelisted(r) && g.hasRoom()
 }
 
-// isRelisted reports whether an out-of-band group has another list than the one that a broadcast was begun with.
+// isRelisted reports whether the list of an out-of-band group has changed since the first attempt of a broadcast.
 func (g *group) isRelisted(r *request) bool {
 	return g.isOOB() && g.members.Digest() != r.header.Group.Digest
 }

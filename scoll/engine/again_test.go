@@ -276,7 +276,8 @@ func TestRunOnceInThree(t *testing.T) {
 }
 
 // TestAttemptNewList: SC-A20, SC-92: the list of an out-of-band group changes while a broadcast waits for another
-// attempt, which would go to other members, and perhaps not include this node. The broadcast ends instead.
+// attempt. That attempt would go to other members, and this node may not be among them. The broadcast ends
+// instead.
 func TestAttemptNewList(t *testing.T) {
 	spec.Covers(t, "SC-92", "SC-A20")
 	for _, tt := range []struct {
@@ -312,8 +313,8 @@ func TestAttemptNewList(t *testing.T) {
 	}
 }
 
-// TestServiceStale: SC-A20: services may use the status ESTALE for errors of their own. No attempt follows these: all members
-// have answered.
+// TestServiceStale: SC-A20: services may use the status ESTALE for errors of their own. The root makes no further
+// attempt for such an error: all members have answered.
 func TestServiceStale(t *testing.T) {
 	spec.Covers(t, "SC-A20")
 	stale := wire.Missing{Rank: 1, Status: wire.ESTALE, Scope: wire.Node}

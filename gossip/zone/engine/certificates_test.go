@@ -8,8 +8,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestDeletedForAll: a node that was paused while an attribute was deleted and the death certificate dropped loses
-// the attribute, even if all other members have started since then and never had the certificate (MS-71, MS-89, MS-A22).
+// TestDeletedForAll: a node is paused while an attribute is deleted and its death certificate is dropped. When it
+// resumes, it loses the attribute, even if all other members have started since then and never had the certificate
+// (MS-71, MS-89, MS-A22).
 func TestDeletedForAll(t *testing.T) {
 	spec.Covers(t, "MS-71", "MS-89", "MS-A22")
 	w := booted(t, 1, 8, Config{})
@@ -41,8 +42,9 @@ func TestDeletedForAll(t *testing.T) {
 	w.until(10*time.Second, w.replicated)
 }
 
-// TestWholeIsGivenWhole: a copy that was received whole does not have the death certificates that the giver had
-// dropped. It answers older copies with the whole table, too, and later ones with what is newer (MS-A22).
+// TestWholeIsGivenWhole: a node that received a whole table lacks the death certificates that the sender had
+// dropped. When a node with an older copy asks it, it sends the whole table, too. To a node with a newer copy it
+// sends only later entries (MS-A22).
 func TestWholeIsGivenWhole(t *testing.T) {
 	spec.Covers(t, "MS-A22")
 	var owner, old, whole replica

@@ -37,7 +37,7 @@ type delegation struct {
 	whole        wholeList
 	joined, left []wire.Named // changes that have not been reported to the supervisor yet
 	untold       bool         // some change has not been reported to the supervisor yet
-	contested    bool         // in its last answer the supervisor named another node as the active one
+	contested    bool         // in its last answer the supervisor named another delegate as the active one
 }
 
 // maxActivation is above all numbers of activations: an attribute with this number or a higher one
@@ -204,8 +204,8 @@ func (d *delegation) publish(m *Machine) {
 	}
 }
 
-// monitor makes the active delegate a monitor, and ends that once it has resigned. A node that its user made a monitor
-// stays one.
+// monitor makes this node a monitor while it is the active delegate, and ends that when it has resigned. If the
+// user has made this node a monitor, monitor changes nothing.
 func (d *delegation) monitor(m *Machine) {
 	value, there := []byte(nil), false
 	if r := m.attributes.of[m.self]; r != nil {

@@ -87,7 +87,7 @@ func TestGoneSilent(t *testing.T) {
 	}
 }
 
-// TestGoneBeforePause: the history counts the time since a node left also while this node is paused (MS-111).
+// TestGoneBeforePause: in the history, the time since a node left includes the pauses of this node (MS-111).
 func TestGoneBeforePause(t *testing.T) {
 	spec.Covers(t, "MS-111")
 	s := acquainted(t, 12, Config{})

@@ -91,13 +91,14 @@ func (g *guarded) change(m *Machine, d *wire.Dispatch) {
 	}
 }
 
-// room returns how many members of the zone this supervisor can know. If the zone has more, it knows some of them.
+// room returns how many members of the zone this supervisor can keep. If the zone has more, the supervisor knows
+// only some of them.
 func (g *guarded) room(m *Machine) int {
 	return min(m.cfg.MaxMembers, m.supervisor.most-m.supervisor.members(g))
 }
 
-// size returns how many members a complete list has: more than this supervisor knows, if it has no room for all
-// members of the zone, or has not got all of them yet.
+// size returns how many members the zone has. That is more than this supervisor knows if it has no room for all of
+// them, or has not received all of them yet.
 func (g *guarded) size() int {
 	if g.hash == g.reported {
 		return len(g.members)

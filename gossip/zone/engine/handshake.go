@@ -10,8 +10,8 @@ func (m *Machine) request(l *link) {
 	m.send(l.node, wire.Message{Kind: wire.LinkRequest, Roles: l.mine})
 }
 
-// establish brings a link up and sends the whole view (MS-53), unless the link was up
-// before and this incarnation of the peer was sent the view then.
+// establish brings a link up and sends the whole view (MS-53). It does not send the view if the link was already
+// up and this incarnation of the peer has got the view.
 func (m *Machine) establish(l *link, v wire.Version) {
 	again := l.state == up && l.greeted
 	l.state, l.probing, l.doubted, l.local, l.version = up, false, false, false, v

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestPeerRestartsOnLink: a peer that asks for a link gets the view and the versions of all attribute tables once in
-// each of its incarnations, also if its link of the previous incarnation is still up (MS-53, MS-86).
+// TestPeerRestartsOnLink: a peer that asks for a link gets the view and the versions of all attribute tables once
+// in each of its incarnations, even if the link of its previous incarnation is still up (MS-53, MS-86).
 func TestPeerRestartsOnLink(t *testing.T) {
 	spec.Covers(t, "MS-53", "MS-86")
 	s := newSolo(t, 3, Config{})

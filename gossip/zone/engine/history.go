@@ -25,7 +25,7 @@ type departed struct {
 // farewell is when and why a node left.
 type farewell struct {
 	number uint64
-	at     time.Duration // in the caller's time, which goes on while this node is paused
+	at     time.Duration // by the caller's clock, which includes the pauses of this node
 	cause  Cause
 	code   int32
 	by     []Witness // with Dead: the nodes that reported the failure

@@ -71,8 +71,8 @@ type Output struct {
 	Dispatches []DispatchSend
 	Buf        []byte // with Config.Wire: the bytes of all messages; it belongs to the caller after Step
 	// Incarnation is the number of this node's incarnation if the step raised it; otherwise 0.
-	// The caller stores it soon, so that the next incarnation begins above it (MS-A2). It need not store it before
-	// it sends: an incarnation that begins below the number that others know refutes once more.
+	// The caller stores it soon, so that the next incarnation begins above it (MS-A2). It may send before it
+	// has stored it: after a crash, an incarnation that begins below the number that others know refutes once more.
 	Incarnation uint64
 }
 

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// monitors fails the test unless every node of the zone that is up has want of the others as monitors.
+// monitors fails the test unless each running node of the zone knows want other nodes as monitors.
 func (s *system) monitors(what string, want int) {
 	s.t.Helper()
 	for _, n := range s.zones[0] {
@@ -17,8 +17,8 @@ func (s *system) monitors(what string, want int) {
 	}
 }
 
-// TestDelegatesMonitor: a node that was made a monitor stays one, whether or not it is a delegate, is active, or was
-// active once (MS-59, MS-101).
+// TestDelegatesMonitor: a node that its user made a monitor stays a monitor when it is a delegate, when it is the
+// active one, and after it has resigned (MS-59, MS-101).
 func TestDelegatesMonitor(t *testing.T) {
 	spec.Covers(t, "MS-59", "MS-101")
 	s := newSystem(t, 3, 1, 7, 3)
@@ -40,7 +40,8 @@ func TestDelegatesMonitor(t *testing.T) {
 	s.monitors("one of two active delegates has resigned", 6)
 }
 
-// TestResignedMonitor: an active delegate that was not made a monitor is none any more once it has resigned (MS-101).
+// TestResignedMonitor: an active delegate that its user did not make a monitor is no monitor any more after it has
+// resigned (MS-101).
 func TestResignedMonitor(t *testing.T) {
 	spec.Covers(t, "MS-101")
 	s := newSystem(t, 3, 1, 7, 3)

@@ -160,8 +160,9 @@ func (r *replica) merge(d *wire.TableData, now int64) (keys []string, ok bool) {
 // whole reports whether data has all entries of a table.
 func whole(d *wire.TableData) bool { return d.From == 0 && d.Last }
 
-// gap returns the newest version of which a whole table has no entry, or 0. That entry was written again since, or
-// it was a death certificate that the sender of the table had dropped.
+// gap returns the newest version up to which a whole table may lack a death certificate: the table has no entry
+// with that version. Either the key was written again later, or the entry was a death certificate that the sender
+// of the table had dropped. It returns 0 if no version is missing.
 func gap(d *wire.TableData) uint64 {
 	u := d.To
 	for i := len(d.Entries) - 1; i >= 0 && d.Entries[i].U == u; i-- {

@@ -46,7 +46,8 @@ func (s *supervision) age(m *Machine, g *guarded) {
 		return
 	}
 	g.due = min(g.due, m.now+m.cfg.Timeout) // look again for entries of other supervisors
-	// A member that joined after the entry was written adds only the time since its join to the entry's age.
+	// A supervisor that joins after the entry was written sees only the time since its join, and adds that to the
+	// age in the entry. So write the present age for it.
 	if e := g.published; e.State == Current || s.joined > g.aged {
 		g.aged = m.now
 		e.State, e.Age, e.Delegates = Stale, silent, g.own()

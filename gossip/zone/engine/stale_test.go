@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestStaleForNewcomers: a supervisor that joins long after the last sign of a zone learns for how long none has heard
-// the zone (MS-98).
+// TestStaleForNewcomers: a supervisor that joins long after the last message of a zone learns how long ago the
+// other supervisors heard the zone (MS-98).
 func TestStaleForNewcomers(t *testing.T) {
 	spec.Covers(t, "MS-98")
 	const dead = 10 * time.Minute

@@ -23,7 +23,7 @@ var (
 type Table struct {
 	ids     []known // known nodes by Ref; element 0 stands for no node
 	byShort map[uint64]wire.Ref
-	byName  map[string]wire.Ref // one id of each name
+	byName  map[string]wire.Ref // for each name, one of the ids that have it; twin leads to the others
 	ring    []wire.Ref          // nodes whose id is known, in the order of the ring (MS-24)
 	ballot  []wire.Ref          // the nodes of the table, in the order in which they become delegates (MS-A24)
 	zone    string
@@ -95,7 +95,7 @@ func (t *Table) Add(id wire.ID) (wire.Ref, error) {
 	return r, nil
 }
 
-// addName adds an id to the ring of those that have its name.
+// addName adds an id to the ring of ids that have the same name.
 func (t *Table) addName(r wire.Ref) {
 	k := &t.ids[r]
 	first := t.byName[k.id.Name()]

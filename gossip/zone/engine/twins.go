@@ -9,8 +9,8 @@ import (
 
 const (
 	maxTwins = 16 // bound of the number of twins that wait to be reported
-	// maxNamesakes bounds the number of ids of one name that are searched for a member. Only a node that makes up
-	// ids can make more.
+	// maxNamesakes bounds how many ids with the same name are compared with a member. There are more only if a
+	// node sends invented ids.
 	maxNamesakes = 64
 )
 

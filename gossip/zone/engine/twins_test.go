@@ -56,7 +56,7 @@ func (s *solo) later(d time.Duration) (list []wire.Ref) {
 // reported at once and the others when the minute is over.
 func TestTwinsAreAllTold(t *testing.T) {
 	s := newSolo(t, 40, Config{})
-	for i := 5; i < 40; i++ { // among so many members, this node alone does not remove those that are silent
+	for i := 5; i < 40; i++ { // with so many members, the silence that this node sees is not enough to remove one
 		s.alive(i, v(7, 1))
 	}
 	s.alive(0, wire.Version{Inc: s.m.ver.Inc, Minor: s.m.ver.Minor + 1})
@@ -100,12 +100,12 @@ func TestManyTwins(t *testing.T) {
 	}
 }
 
-// TestThirdOfOneName: members that have the same name are reported also if other nodes had the name before, and left,
-// and after the ids of these were forgotten.
+// TestThirdOfOneName: two members that have the same name are reported even if other nodes had that name earlier
+// and left, whether or not their ids were forgotten.
 func TestThirdOfOneName(t *testing.T) {
 	s := newSolo(t, 40, Config{})
 	keep := bitmap{}
-	for i := 5; i < 40; i++ { // among so many members, this node alone does not remove those that are silent
+	for i := 5; i < 40; i++ { // with so many members, the silence that this node sees is not enough to remove one
 		s.alive(i, v(7, 1))
 		keep.set(s.ref[i])
 	}

@@ -2,19 +2,20 @@ package engine
 
 import "time"
 
-// wholeList says whether and when an active delegate sends its supervisor the list of all members of the zone (MS-97).
-// If the supervisor asks for the list again after it got one, the delegate waits before it sends the next one, with
-// exponential back-off: the list may be long, and does not help if its parts arrive in another order each time.
+// wholeList decides when an active delegate sends its supervisor the list of all members of the zone (MS-97). If
+// the supervisor asks again after it has received a list, the delegate waits before it sends the next one, with
+// exponential back-off: the list may be long, and sending it again is useless if its parts arrive in a different
+// order each time.
 type wholeList struct {
 	wanted bool          // the supervisor has to get the list
 	sent   time.Duration // when the list was last sent to this supervisor; 0: never
 	wait   time.Duration // time after sent in which the list is not sent again
 }
 
-// due reports whether the next registration has the list.
+// due reports whether the next registration will contain the list.
 func (w *wholeList) due(m *Machine) bool { return w.wanted && m.now >= w.sent+w.wait }
 
-// take reports whether the list is sent now.
+// take is like due. If the result is true, it also records that the caller sends the list now.
 func (w *wholeList) take(m *Machine) bool {
 	if !w.due(m) {
 		return false
@@ -23,8 +24,9 @@ func (w *wholeList) take(m *Machine) bool {
 	return true
 }
 
-// answered handles an answer of the supervisor, which asks for the list, or knows all members. In the latter case the
-// list is not needed any more, unless it is due: then later changes were not recorded. It reports whether the list has
+// answered handles an answer of the supervisor. The parameter want is true if the supervisor asks for the list,
+// and false if it knows all members. In the latter case the list need not be sent, unless it is due: while it is
+// due, the delegate does not record changes, which the list will contain. The result is true if the list has still
 // to be sent.
 func (w *wholeList) answered(m *Machine, want bool) bool {
 	if want {

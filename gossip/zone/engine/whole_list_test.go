@@ -8,8 +8,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestZoneAboveRoom: a supervisor that has no room for all members of a zone does not ask for the list of all members
-// again and again. The census has the size of the zone. Once there is room, the supervisor knows all members (MS-97, MS-110).
+// TestZoneAboveRoom: a supervisor that has no room for all members of a zone does not ask for the list of all
+// members again and again, and its census has the right size of the zone. Once there is room, the supervisor gets
+// all members (MS-97, MS-110).
 func TestZoneAboveRoom(t *testing.T) {
 	spec.Covers(t, "MS-97", "MS-110")
 	s := newSystem(t, 1, 1, 7, 3)
@@ -33,8 +34,9 @@ func TestZoneAboveRoom(t *testing.T) {
 	}
 }
 
-// TestAnswersOfPart: no supervisor gives a part of a zone's members as if it were all, neither to itself nor to others: because
-// it has no room for all, or because some are still on their way (MS-99).
+// TestAnswersOfPart: a supervisor that knows only some members of a zone does not return them as if they were all,
+// neither to itself nor to other nodes. It knows only some if it has no room for all, or if some are still on
+// their way (MS-99).
 func TestAnswersOfPart(t *testing.T) {
 	spec.Covers(t, "MS-99")
 	s := newSystem(t, 1, 1, 7, 3)
@@ -71,9 +73,9 @@ func TestAnswersOfPart(t *testing.T) {
 	}
 }
 
-// TestWholeBacksOff: a delegate whose supervisor asks for the list of all members again after each one, as when the parts
-// of the list arrive in another order, sends the list with a growing interval. After another answer
-// it sends the list within a heartbeat (MS-97).
+// TestWholeBacksOff: the supervisor asks for the list of all members again after each list, as it does when the
+// parts of the list arrive in a different order. The delegate sends the list at growing intervals. Once an answer
+// has not asked for the list, the delegate sends it within a heartbeat when it is asked again (MS-97).
 func TestWholeBacksOff(t *testing.T) {
 	spec.Covers(t, "MS-97")
 	s := newSolo(t, 1, Config{Management: []wire.ID{testID(1)}})
@@ -108,8 +110,9 @@ func TestWholeBacksOff(t *testing.T) {
 	}
 }
 
-// TestChangeBesideWhole: a delegate that is asked for the list of all members, and has just sent it, tells changes of the zone
-// within τ, not only with the next list. It sends no further list if an answer says that the supervisor knows all (MS-97).
+// TestChangeBesideWhole: a delegate has just sent the list of all members, and is asked for it again. It reports
+// changes of the zone within τ, and does not wait until it sends the next list. It sends no further list if an
+// answer says that the supervisor knows all members (MS-97).
 func TestChangeBesideWhole(t *testing.T) {
 	spec.Covers(t, "MS-97")
 	s := newSolo(t, 6, Config{Management: []wire.ID{testID(5)}})

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// start begins an incarnation, above those that were stored.
+// start begins an incarnation. Its number is above the stored ones.
 func (n *node) start() {
 	n.inc++
 	n.startAs(n.inc)
@@ -138,8 +138,8 @@ func (n *node) step(in Input) {
 	}
 }
 
-// keep stores an incarnation that the step raised. A process that ends before the disk has it begins its next
-// incarnation below the number that other nodes know (MS-A2).
+// keep stores the number of an incarnation that the step raised, after the delay of the disk. If the process ends
+// before that, its next incarnation begins below the number that other nodes know (MS-A2).
 func (n *node) keep(inc uint64) {
 	if n.w.disk == 0 {
 		n.inc = max(n.inc, inc)

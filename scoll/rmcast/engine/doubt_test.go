@@ -85,8 +85,9 @@ func TestDoubtHeard(t *testing.T) {
 	}
 }
 
-// TestDoubtPaused: RM-28: gossip was stopped on the node of a member, and is certain of its death. The manager did not run
-// for longer than Takeover. The news that the death is certain comes before the reports of that time, and does not count.
+// TestDoubtPaused: RM-28: gossip was stopped on the node of a member, so discovery reports the node's death as
+// certain. The manager's process was stopped for longer than Takeover. When it runs again, that report comes
+// before the member's own reports, and has no effect.
 func TestDoubtPaused(t *testing.T) {
 	spec.Covers(t, "RM-28")
 	w := parted(t, 4, 1)

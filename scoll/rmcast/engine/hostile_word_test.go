@@ -34,8 +34,8 @@ func TestHearsay(t *testing.T) {
 	}
 }
 
-// TestFullGroup: a group has no more members than its lists have room for, and goes on without
-// the others, which are told the reason. There is room again when a member leaves.
+// TestFullGroup: a group accepts only as many members as its lists have room for. Further nodes are refused, and
+// told the reason. There is room again when a member leaves.
 func TestFullGroup(t *testing.T) {
 	w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) { w.manager.Members = 3 })
 	w.run(0)

@@ -9,8 +9,9 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestListsKept: RM-A7, RM-40: a member reports that it still sends under the oldest list, while the group changes all the
-// time. It is left behind, so that the others can drop the lists, and the manager has room for further nodes.
+// TestListsKept: RM-A7, RM-40: a member reports that it still sends under the oldest list, while the group changes
+// all the time. The member is left behind, so that the others can drop the lists, and the manager has room for
+// further nodes.
 func TestListsKept(t *testing.T) {
 	spec.Covers(t, "RM-A7", "RM-40")
 	const liar = 3
@@ -36,9 +37,9 @@ func TestListsKept(t *testing.T) {
 	w.want("x", 0, 1, 2, 4)
 }
 
-// TestListsKeptSmall: RM-A7, RM-40: in a small group, the former members on the lists that one member keeps in use take up all
-// room before 64 lists follow. The acknowledgements of member 4 are lost on the way to members, so messages of member 3 wait.
-// Member 3 is left behind, and a node that has started often joins again.
+// TestListsKeptSmall: RM-A7, RM-40: the acknowledgements of member 4 are lost, so messages of member 3 wait, and
+// member 3 goes on using an old list. In a small group, the members that have departed since then take up all room
+// before 64 lists have followed. Member 3 is left behind, and a node that has restarted often joins again.
 func TestListsKeptSmall(t *testing.T) {
 	spec.Covers(t, "RM-A7", "RM-40")
 	for _, most := range []int{6, 8, 16} {
@@ -60,8 +61,9 @@ func TestListsKeptSmall(t *testing.T) {
 	}
 }
 
-// TestLeaverServes: a member leaves, and serves a message of another one, which waits for acknowledgements of member 4. When another member,
-// which died later, is left behind, the leaving one is not: it was heard all the time, and keeps few lists.
+// TestLeaverServes: a member leaves, but still serves a message of another member, which waits for
+// acknowledgements of member 4. Then a third member dies and is left behind. The leaving member is not left behind
+// with it: the manager hears it, and it uses no list that is too old.
 func TestLeaverServes(t *testing.T) {
 	w := parted(t, 6, 1)
 	w.loss = func(from, _ sim.NodeID, p *packet) bool { return from == 4 && has(p, wire.Ack) }
@@ -76,8 +78,9 @@ func TestLeaverServes(t *testing.T) {
 	}
 }
 
-// TestListsPaced: RM-A7, RM-40: a member uses the oldest list, and a node starts again each 11 ms. As long as the member is not
-// left behind, lists follow each other slowly, so that members keep few. Failures are told at once all the same.
+// TestListsPaced: RM-A7, RM-40: a member uses the oldest list, and a node restarts every 11 ms. Until that member
+// is left behind, lists follow each other slowly, so that members keep few. A failure is published at once all the
+// same.
 func TestListsPaced(t *testing.T) {
 	spec.Covers(t, "RM-A7", "RM-40")
 	const liar = 3

@@ -28,13 +28,13 @@ type managed struct {
 	mtu, capacity int
 	listed        bool         // the member has been on a published list
 	since         wire.Version // version of the first list with this member
-	first         wire.Version // the same, of a member that has joined this manager: it uses no list from before
+	first         wire.Version // the same, but zero unless the member has joined this manager: then it uses no older list
 	listedAt      time.Duration
 	known         wire.Version  // version of the newest list that the member has
 	behindAt      time.Duration // time since when the member has lacked the latest list
 	heardAt       time.Duration
 	oldest        wire.Version  // the member sends nothing under versions below (RM-A7)
-	fewAt         time.Duration // when the member last kept few lists, see keeps
+	fewAt         time.Duration // when the member last used no list that is too old, see noteKeeping
 	last          wire.Version  // of a leaving member: the last list that it is on
 	leaveBy       time.Duration
 	sentAt        time.Duration
@@ -67,7 +67,7 @@ type Manager struct {
 	next     uint32
 	usable   wire.Version
 	free     wire.Version
-	changed  bool // changes wait until the latest list is usable, or for pace
+	changed  bool // there are changes that no list has yet: they wait until the latest list is usable, and for pace
 	collect  collect
 	claims   []claim
 	moves    int // how often this manager chose an epoch above one that a single member reported, since the latest list

@@ -43,8 +43,8 @@ type ManagerConfig struct {
 	// MemberTimeout is how long the manager hears nothing of a member until the member is left behind,
 	// if the members that are heard are a majority; members report each half second. It does not bound
 	// waits for a member that the manager hears, but its parent in the tree does not. A member is also left behind if
-	// it has sent for that long under a list to which more than 64 followed, or that leaves no room for further
-	// nodes, because it contains members that have departed since. Default 30 s; negative: never.
+	// it sends for that long under an old list: one that more than 64 lists have followed, or one because of which
+	// members that have departed since leave no room for further nodes. Default 30 s; negative: never.
 	// Without a View, each killed process blocks senders for that long, and they get ErrSplit.
 	MemberTimeout time.Duration
 	// FirstAck is how long a new member has to acknowledge its first list. Default 5 s.
@@ -94,7 +94,7 @@ type ManagerStats struct {
 	Denied                  uint64 // messages of this manager that members refused
 	Canvasses               uint64 // pre-votes that this manager has begun
 	Alone                   uint64 // times that too few members were heard
-	Silent                  uint64 // members left behind because they were silent, or kept many lists
+	Silent                  uint64 // members left behind because they were silent, did not acknowledge a list, or used a list that was too old
 	Unacknowledged          uint64 // members that did not acknowledge their first list
 	Limits                  uint64 // requests to join of nodes with too short datagrams
 }

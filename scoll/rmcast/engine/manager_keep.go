@@ -7,23 +7,25 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Members keep all lists from the oldest one on under which any of them sends (RM-A7), and new lists name the
-// members that have departed since. So a member that stays under an old list, because one of its messages waits
-// or because it lies, makes memory grow with each change of the group, until there is no room for further nodes.
-// While the group changes much, such a member is left behind as one that does not acknowledge lists is.
+// A member may send under an old list, because one of its messages waits for acknowledgements or because it lies.
+// All members keep the lists from the oldest one in use on (RM-A7), and new lists name the members that have
+// departed since. So with each change of the group such a member makes memory grow, until there is no room for
+// further nodes. While the group changes often, the manager leaves such a member behind, as it does with one that
+// does not acknowledge lists.
 
-// maxKept is how many lists may follow the oldest one that a member uses, for longer than MemberTimeout.
+// maxKept is how many lists may follow the oldest one that a member uses. A member that exceeds this for
+// MemberTimeout is left behind.
 const maxKept = 64
 
-// uses records the oldest list under which a member may send. A member that has joined this manager has used
-// no list from before its first one, whatever it reports.
+// uses records the oldest list under which a member may send. A member that has joined this manager cannot use a
+// list that is older than its first one, even if it reports that it does.
 func (m *managed) uses(oldest wire.Version) {
 	if m.oldest = oldest; oldest.Compare(m.first) < 0 {
 		m.oldest = m.first
 	}
 }
 
-// keeps returns how many lists of this manager followed the oldest one that a member uses.
+// keeps returns how many lists of this manager have followed the oldest one that a member uses.
 func (g *Manager) keeps(m *managed) uint64 {
 	if m.oldest.Epoch < g.epoch {
 		return g.version.Counter
@@ -31,8 +33,9 @@ func (g *Manager) keeps(m *managed) uint64 {
 	return g.version.Counter - min(m.oldest.Counter, g.version.Counter)
 }
 
-// noteKeeping records until when members have kept few lists. In a small group, fewer than maxKept lists name so
-// many former members that there is no room for further nodes: then none may be kept.
+// noteKeeping sets fewAt of each member that uses no list that is too old. In a small group, even fewer than
+// maxKept lists can name so many departed members that there is no room for further nodes. Then a member may use
+// only the newest usable list.
 func (g *Manager) noteKeeping() {
 	crowded := len(g.members) < g.cfg.Members && g.crowded()
 	for m := range g.all() {
@@ -42,10 +45,11 @@ func (g *Manager) noteKeeping() {
 	}
 }
 
-// pace returns when the next list may be published that is not about a failure. Lists can follow each other once in
-// a round trip. So while a member keeps many of them, at most one is published per Heartbeat. Nodes that join wait for
-// it, and what is kept within MemberTimeout has a bound, however often nodes start again.
-// A node that waits for its first list keeps none.
+// pace returns when the manager may publish the next list that is not about a failure. Without this limit, lists
+// can follow each other at intervals of one round trip. While a member uses a list that more than maxKept have
+// followed, at most one list is published per Heartbeat, and nodes that join wait for it. This bounds how many
+// lists there can be within MemberTimeout, however often nodes restart. A node that waits for its first list uses
+// none.
 func (g *Manager) pace() time.Duration {
 	for m := range g.all() {
 		if m.listed && g.keeps(m) > maxKept {
@@ -55,7 +59,7 @@ func (g *Manager) pace() time.Duration {
 	return -machine.Never
 }
 
-// crowded reports whether a list with one more member might not fit, if all departed members were on it.
+// crowded reports whether a list that names all members, all departed ones and one more might be too long.
 func (g *Manager) crowded() bool {
 	return len(g.members)+len(g.leavers)+len(g.departed) >= min(2*g.cfg.Members, wire.MaxMembers)
 }

@@ -70,8 +70,8 @@ func (g *Manager) hears(without func(*managed) bool) (n int) {
 
 func noMember(*managed) bool { return false }
 
-// wasPaused reports whether this process was stopped for a while before this step. Then nothing is known: the
-// reports of that time may come after the input of this step.
+// wasPaused reports whether this process was stopped for a while before this step. The manager then cannot tell
+// yet which members were silent: their reports of that time may come after the input of this step.
 func (g *Manager) wasPaused() bool { return g.now-g.watchAt >= g.cfg.Takeover/2 }
 
 // watch checks for silent members once per Heartbeat.
@@ -118,8 +118,8 @@ func (g *Manager) setAlone(alone bool) {
 	g.out.emit(e)
 }
 
-// dropSilent leaves members behind that have not reported, or not acknowledged a list, or kept many
-// lists, for MemberTimeout, if a majority of the electorate remains. They may be alive, and messages in
+// dropSilent leaves members behind that for MemberTimeout have not reported, or not acknowledged a list, or used a
+// list that is too old (noteKeeping), if a majority of the electorate remains. They may be alive, and messages in
 // flight are reported as not delivered to them.
 func (g *Manager) dropSilent() {
 	since := g.now - g.cfg.MemberTimeout
