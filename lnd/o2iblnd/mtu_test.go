@@ -106,6 +106,23 @@ func TestMTUNarrows(t *testing.T) {
 	}
 }
 
+// TestMTUNarrowsDuringConnect: an interface gets a smaller MTU while a request is under way. Bulk data does not wait for
+// packets that cannot leave, even if the peer grants the request.
+func TestMTUNarrowsDuringConnect(t *testing.T) {
+	v, mtus := narrowingPair(t)
+	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 100))
+	mtus[0] = 1500
+	v.nis[0].LinkUp()
+	v.until("the end of the first message", time.Second, func(s *sink) bool { return s.finished == 1 }, v.ups[0])
+	arrived := v.ups[1].arrived
+	v.ups[0].errs = nil
+	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 100_000))
+	v.until("bulk data", time.Second, func(s *sink) bool { return s.arrived == arrived+1 && len(s.errs) == 0 }, v.ups[1])
+	for i := range v.nis {
+		v.shut(i)
+	}
+}
+
 // TestMulticastFollowsMTU: datagrams to a group are as long as the present MTU of the sender permits, and no longer than at
 // the start. A group that a node joins while its MTU is small has long datagrams when the MTU is large again.
 func TestMulticastFollowsMTU(t *testing.T) {

@@ -93,6 +93,10 @@ func (r *request) accept(cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Eve
 		return nil, err
 	}
 	c.open(r.peer.Addr(), r.end, r.end.RetryCount, r.end.RNRRetryCount, clampAck(r.end.AckTimeout))
+	if r.end.MTU > r.hub.cm.mtu() { // asked after open: if the interface gets a smaller MTU from now on, LinkUp ends c
+		c.abandon()
+		return nil, errMTU
+	}
 	call := cmCall{
 		Kind: callAccept, ID: r.id, Private: bytes.Clone(cfg.Private),
 		End: cmEnd{QPN: c.qpn, PSN: c.psn, RNRRetryCount: cfg.RNRRetryCount & 7},
