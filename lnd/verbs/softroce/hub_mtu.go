@@ -15,12 +15,14 @@ func (d *device) LinkUp() {
 	if m == 0 || !h.cm.setMTU(m) {
 		return
 	}
-	h.log.Info("the path MTU has changed", "addr", h.addr, "bytes", m.Bytes())
+	ended := 0
 	for _, c := range h.demux.conns() {
 		if c.exceeds(m) {
 			h.cm.disconnect(c)
+			ended++
 		}
 	}
+	h.log.Info("the path MTU has changed", "addr", h.addr, "bytes", m.Bytes(), "ended", ended)
 }
 
 // exceeds reports whether the connection's packets are longer than m permits.
