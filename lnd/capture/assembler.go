@@ -21,7 +21,7 @@ type stream struct {
 	most   int       // largest length of the queue since its array was made
 	at     Stamp     // of the latest packet whose bytes were handed out
 	acked  uint32    // all bytes before this sequence number have reached the other side
-	told   uint64    // number of the packet that said acked; 0: there is none
+	told   uint64    // number of the packet that acknowledged them (acked); 0: there is none
 	gap    [2]uint32 // sequence numbers of the latest bytes that were given up: the first one, and that after the last one
 }
 

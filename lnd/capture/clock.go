@@ -2,15 +2,16 @@ package capture
 
 import "time"
 
-// clock measures how much time passes in a capture. It does not go by the stamps alone: the clock of a host may be
-// set back, and the devices of one capture may have clocks that differ, so that the stamps go back and forth.
+// clock measures how much time passes in a capture. The difference of two stamps is not enough for this: the clock
+// of a host may be set back, and devices in one capture may have different clocks, so that the stamps go back and
+// forth.
 type clock struct {
 	now   time.Duration // since the first packet
-	lines [4]timeline   // those of the clocks that were seen, the latest one first
+	lines [4]timeline   // one for each clock that was seen; the one of the latest packet first
 	known int
 }
 
-// timeline has the latest stamp of one of the clocks, and the time since the first packet then.
+// timeline has the latest stamp of one clock, and how long after the first packet that was.
 type timeline struct {
 	at  time.Time
 	now time.Duration
@@ -18,12 +19,13 @@ type timeline struct {
 
 // Bounds of the steps of a clock, local policy.
 const (
-	disorder = time.Second // by which stamps of one clock go back, such as those of several queues of a device
-	maxStep  = time.Hour   // for which a longer silence counts
+	disorder = time.Second // stamps of one clock go back by no more than this, such as those of packets from several queues of a device
+	maxStep  = time.Hour   // a longer silence counts as this much time
 )
 
-// advance takes the stamp of the next packet. The stamp belongs to the timeline with the latest stamp that is not
-// clearly later. If there is none, a new timeline begins, which takes no time.
+// advance takes the stamp of the next packet. Of the timelines whose latest stamp is at most disorder after this
+// stamp, the one with the latest stamp gets it. If there is none, the stamp is that of a further clock: a new
+// timeline begins, and no time passes.
 func (c *clock) advance(at time.Time) {
 	best := -1
 	for i := range c.lines[:c.known] {
@@ -41,7 +43,7 @@ func (c *clock) advance(at time.Time) {
 		c.known = min(c.known+1, len(c.lines))
 		best = c.known - 1
 	}
-	if l.now < c.now-disorder { // this clock has stood still while another one went on
+	if l.now < c.now-disorder { // packets of another clock came meanwhile, and their time has passed, too
 		l.now = c.now
 	}
 	copy(c.lines[1:best+1], c.lines[:best])

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// TestClockSetBack: after the clock of the capture was set back, gaps are given up as fast as before.
+// TestClockSetBack: if the clock of the capture is set back, gaps are given up after the usual time.
 func TestClockSetBack(t *testing.T) {
 	g := newGapped()
 	at := func(at time.Duration, seq uint32) {
@@ -51,7 +51,8 @@ func TestTwoClocks(t *testing.T) {
 	}
 }
 
-// TestTimeOnTwoClocks: time passes once, not with each of two clocks: a segment waits for two seconds, not one.
+// TestTimeOnTwoClocks: if packets have the stamps of two clocks, time passes only once: a segment waits for two
+// seconds, not for one.
 func TestTimeOnTwoClocks(t *testing.T) {
 	for end, want := range map[time.Duration]uint64{1800 * time.Millisecond: 0, 4 * time.Second: 10} {
 		g := newGapped(2000)
@@ -67,8 +68,7 @@ func TestTimeOnTwoClocks(t *testing.T) {
 	}
 }
 
-// TestHostileClock: whatever the stamps of packets are, they do not make the dissector go through all open connections at
-// each packet.
+// TestHostileClock: no sequence of stamps can make the dissector go through all open connections at each packet.
 func TestHostileClock(t *testing.T) {
 	d := capture.NewDissector(capture.Options{}, func(*capture.Record) {})
 	packet := func(at time.Duration, port uint16, s segment) {

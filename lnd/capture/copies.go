@@ -8,12 +8,13 @@ import (
 
 // Bounds within which a packet is a copy of one that was captured before, local policy.
 const (
-	maxRecent = 64                    // segments of a side that are remembered
-	copyTime  = time.Second           // between a packet and its copy
-	soon      = 50 * time.Microsecond // the same for packets without identification: no retransmission comes so soon
+	maxRecent = 64                    // how many segments of a side are remembered
+	copyTime  = time.Second           // longest time between a packet and its copy
+	soon      = 50 * time.Microsecond // the same for packets without an identification: any retransmission takes longer
 )
 
-// recent has the latest segments with data of a side, so that it tells copies of them from retransmissions.
+// recent remembers the latest segments with data of a side, so that a copy of one is not taken for a
+// retransmission.
 type recent struct {
 	list []sent // a ring of maxRecent at most
 	next int    // place of the next segment
@@ -22,13 +23,14 @@ type recent struct {
 // sent is a segment that was captured.
 type sent struct {
 	from, to uint32 // sequence numbers
-	at       uint32 // when it was captured, on the clock, in microseconds
+	at       uint32 // when it was captured, by the clock of the capture, in microseconds
 	id       uint16 // identification of IPv4
 }
 
-// isCopy reports whether a segment is a copy of a packet that was captured already: a host with a bond, a bridge or
-// VLANs captures each packet at each device on its way. A copy has the identification of that packet, a retransmission
-// another one. Without an identification, as in IPv6, a copy comes sooner than any retransmission could.
+// isCopy reports whether a segment is a copy of a packet that was captured already: a host with a bond, a bridge
+// or VLANs captures each packet at each device on its way. A copy has the IP identification of that packet, and a
+// retransmission has another one. Without an identification, as in IPv6, a segment counts as a copy if it comes
+// sooner than any retransmission could.
 func (f *flow) isCopy(side Side, id uint16, late bool, tcp *headers.TCP) bool {
 	if len(tcp.Payload) == 0 {
 		return false
@@ -47,7 +49,7 @@ func (f *flow) isCopy(side Side, id uint16, late bool, tcp *headers.TCP) bool {
 	return false
 }
 
-// has reports whether w is a copy of a segment that r has.
+// has reports whether w is a copy of a segment that r remembers.
 func (r *recent) has(w *sent) bool {
 	limit := copyTime
 	if w.id == 0 {
@@ -62,9 +64,9 @@ func (r *recent) has(w *sent) bool {
 	return false
 }
 
-// within reports whether w is a copy of s or of a part of it. The network device divides a segment that is larger than
-// a packet into parts of one size, with a smaller one at the end. Their identifications follow on from that of the
-// segment.
+// within reports whether w is a copy of s or of a part of it. A network device (TSO) divides a segment that is
+// larger than a packet into parts of one size; the last one may be smaller. The parts have consecutive
+// identifications, which begin with that of the segment.
 func (w *sent) within(s *sent) bool {
 	part, before, size := uint32(w.id-s.id), w.from-s.from, w.to-w.from
 	switch {

@@ -34,7 +34,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestCopiesOfWaiting: nor is one that waits for lost bytes, or one that was reordered.
+// TestCopiesOfWaiting: the copy of a segment that waits for lost bytes, or that was reordered, is no
+// retransmission either.
 func TestCopiesOfWaiting(t *testing.T) {
 	s := conversation(6)
 	for i := range s.list {
@@ -60,7 +61,8 @@ func puts(n int) *spoken {
 	return s
 }
 
-// TestCopiesOfBurst: the copies of a burst come behind the whole burst, where a device has a queue.
+// TestCopiesOfBurst: if a device has a queue, the copies of all packets of a burst are captured after the whole
+// burst.
 func TestCopiesOfBurst(t *testing.T) {
 	for _, id := range []uint16{0, 65534} {
 		s := puts(10)
@@ -81,8 +83,8 @@ func TestCopiesOfBurst(t *testing.T) {
 	}
 }
 
-// TestCopiesOfParts: a bridge has a large segment whole, its port the parts that the network device makes of it.
-// What is sent again of them is no copy.
+// TestCopiesOfParts: a bridge captures a large segment as one packet, and its port captures the parts into which
+// the network device divides it: these are copies. Parts that are sent again are retransmissions.
 func TestCopiesOfParts(t *testing.T) {
 	s := puts(1)
 	whole := s.list[gets]
@@ -107,8 +109,8 @@ func TestCopiesOfParts(t *testing.T) {
 	}
 }
 
-// TestIdentificationJumps: a retransmission is one whatever the identifications of the packets before it are: the capture
-// may lack many packets, or the SYN|ACK may have a random one.
+// TestIdentificationJumps: a retransmission is recognized whatever identification the packets before it have: the
+// capture may lack many packets, or the SYN|ACK may have a random identification.
 func TestIdentificationJumps(t *testing.T) {
 	for _, tt := range []struct {
 		jump uint16

@@ -16,7 +16,7 @@ const (
 	maxFlows         = 16384
 	defaultKeep      = 128 << 10 // bytes kept of a payload: more than the largest ping info
 	flushInterval    = time.Second
-	flushShare       = 64 // flows that a flush goes through for each packet, at most
+	flushShare       = 64 // a flush takes place only if there was a packet for every so many flows since the last one
 	rememberedClosed = 4096
 )
 
@@ -41,7 +41,7 @@ type Counts struct {
 	Broken    uint64 // connections that were given up because the assembler panicked at them
 	BadICRC   uint64 // packets of RoCE whose ICRC is wrong
 	Repeated  uint64 // packets of RoCE that were sent more than once
-	Copies    uint64 // TCP packets that were captured twice, such as at a bond and at one of its ports
+	Copies    uint64 // TCP packets that are copies of packets captured before, such as at a bond and at one of its ports
 	Outside   uint64 // packets dropped because their receiver cannot have accepted them: they were damaged, or sent by another node
 }
 
@@ -172,7 +172,8 @@ func (d *Dissector) deliver(r *Record) {
 	d.emit(r)
 }
 
-// flushOld gives up bytes that later segments have awaited for too long. It takes bounded time for each packet.
+// flushOld gives up bytes for which later segments have waited too long. On average over the packets, it takes a
+// bounded time for each one.
 func (d *Dissector) flushOld() {
 	if d.packets++; !d.reordered || d.age(d.flushed) < flushInterval || d.packets < len(d.flows)/flushShare {
 		return

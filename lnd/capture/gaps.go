@@ -11,23 +11,24 @@ const (
 	// queueTimeout is how much later than the acknowledgement of its bytes a segment is captured at most, because the
 	// two directions come from different queues of a device.
 	queueTimeout = time.Millisecond
-	// retransmitTimeout is how long segments wait for bytes that their receiver lacks, too, as its acknowledgements
-	// show. In this time Linux retransmits these bytes five times.
+	// retransmitTimeout is how long segments wait for bytes that their receiver does not have either, as its
+	// acknowledgements show. In this time Linux retransmits these bytes five times.
 	retransmitTimeout = 10 * time.Second
 	// largestGap is how many bytes of a stream are missing, or are captured before their acknowledgement, at most. Receive
 	// windows are hardly larger.
 	largestGap = 8 << 20
 )
 
-// acknowledged notes that a side has been told that all its bytes before the sequence number ack have arrived.
+// acknowledged records that the receiver of a side's bytes has acknowledged all before the sequence number ack.
 func (a *assembler) acknowledged(f *flow, side Side, ack uint32, answered bool) {
 	s := &f.streams[side]
 	s.acked, s.told = ack, f.d.at.Frame
 	a.skipAcknowledged(f, side, answered)
 }
 
-// skipAcknowledged gives up bytes that the receiver has and the capture lacks, queueTimeout after that was seen. If the
-// receiver has answered with data, it does so at once, before the data are handed out: no answer comes before its request.
+// skipAcknowledged gives up bytes that the capture lacks although their receiver has acknowledged them. It waits
+// for queueTimeout first. But if the acknowledgement came with data (answered), it gives them up at once, before
+// those data are handed out, so that a request is reported before its answer.
 func (a *assembler) skipAcknowledged(f *flow, side Side, answered bool) {
 	for s := &f.streams[side]; s.acknowledgedFirst(); {
 		first := &s.queue[0]
@@ -41,7 +42,7 @@ func (a *assembler) skipAcknowledged(f *flow, side Side, answered bool) {
 	}
 }
 
-// acknowledgedFirst reports whether the receiver has all bytes before the first waiting segment.
+// acknowledgedFirst reports whether the receiver has acknowledged all bytes before the first waiting segment.
 func (s *stream) acknowledgedFirst() bool {
 	return s.told > 0 && len(s.queue) > 0 && int32(s.acked-s.queue[0].seq) >= 0
 }
@@ -79,18 +80,19 @@ func (a *assembler) flushFirst(f *flow, side Side, end bool) bool {
 	return true
 }
 
-// lacks reports whether the receiver has not got all bytes before w: it has acknowledged only earlier ones,
-// in a packet that was captured after w.
+// lacks reports whether the receiver does not have all bytes before w: in a packet that was captured after w, it
+// acknowledged only earlier ones.
 func (s *stream) lacks(w *waiting) bool { return s.told > w.at.Frame && int32(w.seq-s.acked) > 0 }
 
-// stray reports whether w, which waits for bytes that its receiver lacks, too, is outside of the receive window,
-// because it is damaged or was sent by another node: the stream went on below it, or never came near. Where neither
-// is so, the capture may lack the last acknowledgement as well.
+// stray is called for a segment w that waits for bytes which its receiver does not have either. It reports whether
+// w is outside the receive window, because it is damaged or was sent by another node. That is so if the stream
+// went on with bytes before w, or if w is too far ahead. Otherwise w may be genuine, and the capture may lack its
+// acknowledgement as well.
 func (s *stream) stray(w *waiting) bool {
 	return s.next != w.gap || int32(w.seq-s.next) > largestGap
 }
 
-// discard drops and counts the first waiting segment, which is outside of the receive window.
+// discard drops and counts the first waiting segment, which is outside the receive window.
 func (a *assembler) discard(f *flow, side Side) {
 	s := &f.streams[side]
 	a.take(s)
@@ -98,7 +100,7 @@ func (a *assembler) discard(f *flow, side Side) {
 	f.next[side] = s.reach()
 }
 
-// gaveUp reports whether a segment has bytes of the latest gap that was given up.
+// gaveUp reports whether a segment contains bytes of the gap that was given up last.
 func (s *stream) gaveUp(seq uint32, b []byte) bool {
 	return s.gap[0] != s.gap[1] && int32(seq-s.gap[1]) < 0 && int32(seq+uint32(len(b))-s.gap[0]) > 0
 }

@@ -14,19 +14,19 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// timed is a segment that was captured at an instant.
+// timed is a segment and the time at which it was captured.
 type timed struct {
 	at time.Duration
 	segment
 }
 
-// spoken is the capture of a connection to which a test adds what its sides say.
+// spoken is the capture of a connection. A test adds the segments that the two sides send.
 type spoken struct {
 	list []timed
 	next [2]uint32 // by side: sequence number of its next byte
 }
 
-// say adds a segment, which acknowledges all that the other side has said.
+// say adds a segment, which acknowledges all that the other side has sent.
 func (s *spoken) say(at time.Duration, from capture.Side, flags byte, data []byte) {
 	s.list = append(s.list, timed{at, segment{
 		back: from == capture.Acceptor, seq: s.next[from], ack: s.next[from.Other()], flags: flags, window: 9, data: data,
@@ -90,8 +90,8 @@ func replay(list []timed, emit func(*capture.Record)) *capture.Dissector {
 	return d
 }
 
-// TestTimesBehindGap: a message behind bytes that the capture lacks has the time and the number of its own packet,
-// also if no acknowledgement shows that its receiver had the bytes.
+// TestTimesBehindGap: a message after bytes that the capture lacks has the time and the number of its own packet,
+// even if no acknowledgement shows that its receiver got those bytes.
 func TestTimesBehindGap(t *testing.T) {
 	for name, acknowledged := range map[string]bool{"acknowledged": true, "one direction": false} {
 		for side := range 2 {
@@ -120,7 +120,7 @@ func TestTimesBehindGap(t *testing.T) {
 	}
 }
 
-// TestLatencyBehindGap: one packet that the capture lacks costs the analysis no other operation than its own.
+// TestLatencyBehindGap: if the capture lacks one packet, the analysis misses only the operation of that packet.
 func TestLatencyBehindGap(t *testing.T) {
 	for side, want := range []analyze.Unmatched{{Replies: 1}, {}} {
 		a := analyze.New(analyze.Config{})
@@ -132,8 +132,8 @@ func TestLatencyBehindGap(t *testing.T) {
 	}
 }
 
-// divided divides a segment at a byte into two, and returns the second one, the acknowledgement of both that comes with
-// the segment answer, and the first one, 5 microseconds apart.
+// divided divides a segment at a byte into two. It returns the second part, then the acknowledgement of both,
+// which the segment answer carries, and then the first part, 5 microseconds apart.
 func divided(whole, answer timed, at int) []timed {
 	first, second, ack := whole, whole, answer
 	first.data, second.data, ack.data = whole.data[:at], whole.data[at:], nil
@@ -154,8 +154,8 @@ func TestAckBeforeReordered(t *testing.T) {
 	}
 }
 
-// TestAckBeforeSegment: a segment whose acknowledgement was captured before it waits for earlier bytes no longer than others.
-// Those that come later still are late, not retransmissions.
+// TestAckBeforeSegment: a segment that is captured after its acknowledgement waits for earlier bytes no longer
+// than other segments do. If those bytes still come later, they count as late, not as retransmissions.
 func TestAckBeforeSegment(t *testing.T) {
 	s, i := conversation(10), gets+2*5
 	three := divided(s.list[i], s.list[i+1], 40)
@@ -168,8 +168,8 @@ func TestAckBeforeSegment(t *testing.T) {
 	}
 }
 
-// TestStaleAcknowledgement: if later acknowledgements are not captured, those of long ago say nothing of segments whose
-// sequence numbers are half a turn ahead.
+// TestStaleAcknowledgement: if the capture lacks all later acknowledgements, an old one is not compared with
+// segments whose sequence numbers are 2^31 bytes or more ahead of it.
 func TestStaleAcknowledgement(t *testing.T) {
 	const large = 60 << 10
 	g, seq := newGapped(), uint32(2)
@@ -205,7 +205,7 @@ func outcomeOf(list []timed) (o outcome) {
 	return o
 }
 
-// TestEndOfAnother: the end of one connection gives up no gap of another one.
+// TestEndOfAnother: the end of one connection does not make the dissector give up a gap of another one.
 func TestEndOfAnother(t *testing.T) {
 	g := newGapped(2000)
 	g.put(11, 5)
@@ -232,8 +232,8 @@ func TestDataAfterReset(t *testing.T) {
 	}
 }
 
-// TestLostBeforeReset: nodes of the kernel end connections by RST, whose sequence number shows what the capture lacks
-// before it. One that is too far ahead is a forged one, and shows nothing.
+// TestLostBeforeReset: kernel nodes end connections by RST. The sequence number of the RST shows how many bytes
+// before it the capture lacks. An RST too far ahead is forged, and shows nothing.
 func TestLostBeforeReset(t *testing.T) {
 	for far, want := range map[uint32]uint64{0: 96, 1 << 30: 0} {
 		s := conversation(5)

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestSegmentOutsideWindow: a segment far ahead, which its receiver never acknowledges, hides nothing that its
-// sender says: it is damaged, or another node has sent it.
+// TestSegmentOutsideWindow: a segment far ahead, which its receiver never acknowledges, is damaged or was sent by
+// another node. It does not hide anything that the real sender sends.
 func TestSegmentOutsideWindow(t *testing.T) {
 	const n = 300
 	for _, far := range []uint32{300, 1 << 20, 1 << 30} {
@@ -32,8 +32,9 @@ func TestSegmentOutsideWindow(t *testing.T) {
 	}
 }
 
-// TestAckUnderWay: a capture lacks a message and all acknowledgements of a later one. An acknowledgement that was under
-// way when that message was captured does not make it a stray one: the message is reported, and what was lost before it.
+// TestAckUnderWay: a capture lacks a message, and all acknowledgements of a later message. It has an older
+// acknowledgement, which was under way when the later message was captured. That one does not make the later
+// message a stray one: the message is reported, and so are the lost bytes before it.
 func TestAckUnderWay(t *testing.T) {
 	put := framed(func(h *wire.Header) { h.SetPut(wire.PutCmd{AckMD: wire.NoHandle()}) })
 	for _, silent := range []time.Duration{0, 3 * time.Second, 15 * time.Second} {
@@ -52,7 +53,8 @@ func TestAckUnderWay(t *testing.T) {
 	}
 }
 
-// TestSlowRetransmission: segments wait as long as their receiver's acknowledgements show that it waits as well.
+// TestSlowRetransmission: as long as acknowledgements show that the receiver waits for missing bytes, segments in
+// the dissector wait for them, too.
 func TestSlowRetransmission(t *testing.T) {
 	s := greetings()
 	put := framed(func(h *wire.Header) { h.SetPut(wire.PutCmd{AckMD: wire.NoHandle()}) })
@@ -75,7 +77,8 @@ func TestSlowRetransmission(t *testing.T) {
 	}
 }
 
-// TestBareSegmentOutsideWindow: a segment without data, whatever its sequence number, makes no later segment a late one.
+// TestBareSegmentOutsideWindow: a segment without data, whatever its sequence number, does not make later segments
+// count as late.
 func TestBareSegmentOutsideWindow(t *testing.T) {
 	s := conversation(50)
 	stray := s.list[gets+2*20]
@@ -133,7 +136,7 @@ func TestPauseWithoutAcks(t *testing.T) {
 	}
 }
 
-// TestManyOutsideWindow: also more segments outside of the window than can wait hide nothing.
+// TestManyOutsideWindow: segments outside the window hide nothing, even if there are more of them than can wait.
 func TestManyOutsideWindow(t *testing.T) {
 	s := conversation(50)
 	at := gets + 2*20

@@ -16,7 +16,7 @@ const (
 	// maxAheadTime is how long a packet waits. A lost packet is sent again after the timeout that Linux asks for, 2.1 s. IBTA
 	// lets adapters wait four times as long.
 	maxAheadTime = 10 * time.Second
-	// largestAhead is how many packets of one direction are missing at most.
+	// largestAhead is how many packets of one direction can be missing at most: a packet further ahead is a stray one.
 	largestAhead = 64 * maxAhead
 )
 
@@ -87,7 +87,7 @@ func (fl *roceFlow) skip() {
 	fl.catchUp()
 }
 
-// acknowledged is told by the packet f that the responder has all packets up to psn.
+// acknowledged is called when the packet f acknowledges that the responder has all packets up to psn.
 func (fl *roceFlow) acknowledged(f *roceFrame, psn ibta.PSN) {
 	fl.acked, fl.told = psn, f.at.Frame
 	for len(fl.ahead) > 0 && psn.Sub(fl.ahead[0].PSN) >= 0 {
@@ -95,8 +95,8 @@ func (fl *roceFlow) acknowledged(f *roceFrame, psn ibta.PSN) {
 	}
 }
 
-// lacks reports whether the responder has not got all packets before f: it has acknowledged only earlier ones,
-// in a packet that was captured after f.
+// lacks reports whether the responder does not have all packets before f: in a packet that was captured after f,
+// it acknowledged only earlier ones.
 func (fl *roceFlow) lacks(f *roceFrame) bool { return fl.told > f.at.Frame && f.PSN.Sub(fl.acked) > 1 }
 
 // end processes all packets that wait, drops stray ones, and reports an unfinished message.
@@ -134,9 +134,9 @@ func (fl *roceFlow) flushOld() {
 	}
 }
 
-// giveUp gives up the packets that are missing before the first packet that waits. If the responder lacks them, too,
-// and the flow went on below that packet or never came near, it drops that packet: it is damaged, or another node
-// has sent it.
+// giveUp gives up the packets that are missing before the first waiting packet. But it drops that packet instead,
+// as damaged or sent by another node, if the responder does not have the missing packets either, and the flow went
+// on with packets before it, or it is too far ahead.
 func (fl *roceFlow) giveUp() {
 	f := fl.ahead[0]
 	if fl.lacks(f) && (fl.next != f.awaits || f.PSN.Sub(fl.next) > largestAhead) {

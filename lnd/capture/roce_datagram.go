@@ -24,7 +24,7 @@ func (r *roce) datagram(f *roceFrame) {
 	r.d.deliver(rec)
 }
 
-// unconnected returns what stands for the connection of a packet that belongs to none. It has no ID.
+// unconnected returns a roceConn without an ID, for a packet that belongs to no connection.
 func unconnected(f *roceFrame) *roceConn {
 	return &roceConn{Conn: Conn{
 		RoCE: true, FirstFrame: f.at.Frame, QPs: [2]uint32{uint32(f.DETH.SrcQP), uint32(f.DestQP)},

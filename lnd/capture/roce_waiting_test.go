@@ -103,7 +103,8 @@ func TestRoCEWaitingEnds(t *testing.T) {
 	}
 }
 
-// TestRoCEOutsideWindow: a packet far ahead, which the responder never acknowledges, hides nothing that comes after it.
+// TestRoCEOutsideWindow: a packet far ahead, which the responder never acknowledges, does not hide anything that
+// comes after it.
 func TestRoCEOutsideWindow(t *testing.T) {
 	for _, step := range []int64{1000, 100} { // in milliseconds; the connection may end before the packet has waited long
 		testRoCEOutsideWindow(t, step, 1)
@@ -141,8 +142,9 @@ func testRoCEOutsideWindow(t *testing.T, step int64, strays int) {
 	}
 }
 
-// TestRoCEAckUnderWay: a capture lacks a packet and the acknowledgement of the one after it. An acknowledgement that was
-// under way when that packet was captured does not make it a stray one.
+// TestRoCEAckUnderWay: a capture lacks a packet, and the acknowledgement of the next packet. It has an older
+// acknowledgement, which was under way when the next packet was captured. That one does not make this packet a
+// stray one.
 func TestRoCEAckUnderWay(t *testing.T) {
 	w, messages, lost := newRoceWire(t), 0, uint64(0)
 	for range 3 {

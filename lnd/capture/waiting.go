@@ -13,8 +13,8 @@ type waiting struct {
 	end   bool          // a FIN or RST follows
 	at    Stamp         // its packet
 	since time.Duration // when it came, on the clock
-	due   time.Duration // when the bytes before it, which its receiver has, are given up; 0: the receiver may lack them
-	gap   uint32        // where the bytes that were missing before it began when it came
+	due   time.Duration // when the missing bytes before it are given up, because its receiver has acknowledged them; 0: it has not, as far as is known
+	gap   uint32        // sequence number of the first byte that was missing when it came
 }
 
 func (w *waiting) after() uint32 { return w.seq + uint32(len(w.b)) }

@@ -24,9 +24,9 @@ type arrival struct {
 	twin   *arrival     // a copy of this arrival, which uses the same memory; nil: none
 	rule   faultrule.ID // number of the delay rule that keeps this arrival; 0: none
 
-	get       *lnd.Delivery // the driver's Delivery, if the driver waits for Recv, see holdGet; it is set once. nil: it does not
+	get       *lnd.Delivery // the driver's Delivery if the driver waits for Recv, otherwise nil; see holdGet. It is set once
 	recv      bool          // lnet has called Recv for get; guarded by plan.mu
-	abandoned bool          // the driver was told that Recv comes for get, although the connection is gone; guarded by plan.mu
+	abandoned bool          // the connection is gone, but Abandon has returned false for get, so Recv has to be called; guarded by plan.mu
 }
 
 // lost stands for the arrival of every message that is lost, and dropped for that of every message
@@ -188,7 +188,7 @@ func (a *arrival) complete() {
 	a.ni.up.Delivered(&a.d, nil)
 }
 
-// discard ends an arrival that lnet does not get.
+// discard ends an arrival that is not passed to lnet.
 func (a *arrival) discard() {
 	if a.get != nil {
 		a.endGet(true)

@@ -7,10 +7,10 @@ import (
 	"ulnet/lnd"
 )
 
-// A GET whose sender waits until the driver has written the data to its memory (lnd.Delivery.RDMAGet) has
-// no payload to read, but the driver must learn from its own Delivery whether lnet has dropped the GET:
-// then the driver tells the sender so. Such a GET is therefore not delayed as a copy: the driver waits for
-// Recv, as for a GET that lnet holds, and lnet gets the driver's Delivery when the GET is due.
+// The sender of some GETs waits until the driver has written the data to its memory (lnd.Delivery.RDMAGet). Such a
+// GET has no payload to copy. But the driver must see in its own Delivery whether lnet has dropped the GET,
+// because it has to tell the sender. So such a GET is not delayed as a copy: the driver waits for Recv, as for a
+// GET that lnet holds, and lnet gets the driver's Delivery when the GET is due.
 
 // holdGet keeps a GET, and its copy if there is one, until they are due. The caller holds plan.mu.
 func (ni *netIf) holdGet(a *arrival, d *lnd.Delivery) {
@@ -24,7 +24,7 @@ func (ni *netIf) holdGet(a *arrival, d *lnd.Delivery) {
 	}
 }
 
-// arriveGet gives a GET to lnet. Until it has ended, calls of Recv and Abandon for the GET are only noted.
+// arriveGet passes a GET to lnet. While lnet parses it, calls of Recv and Abandon for the GET are only recorded.
 func (a *arrival) arriveGet() {
 	ni, d := a.ni, a.get
 	p := ni.plan
@@ -40,7 +40,7 @@ func (a *arrival) arriveGet() {
 		p.mu.Lock()
 	}
 	stays := answer == lnd.Hold && !a.recv && !gone
-	if stays { // from now on the GET is one that lnet holds, as without a fault
+	if stays { // lnet holds the GET now, as it would without a fault
 		a.forgetGet()
 	}
 	p.mu.Unlock()
@@ -49,8 +49,8 @@ func (a *arrival) arriveGet() {
 	}
 }
 
-// endGet lets the driver go on with a GET. The parameter gone says that lnet does not have the GET: then the
-// driver tells the sender so, as if lnet had dropped the GET.
+// endGet lets the driver finish a GET. If gone is set, lnet does not have the GET, and the driver tells the sender
+// that it was dropped.
 func (a *arrival) endGet(gone bool) {
 	p := a.ni.plan
 	p.mu.Lock()
@@ -64,14 +64,14 @@ func (a *arrival) endGet(gone bool) {
 	}
 }
 
-// forgetGet ends what is kept of a GET. The caller holds plan.mu.
+// forgetGet removes a GET from the list of GETs and frees its room. The caller holds plan.mu.
 func (a *arrival) forgetGet() {
 	delete(a.ni.gets, a.get)
 	a.ni.plan.release(a.bytes)
 }
 
-// noteRecv notes that lnet has called Recv for a GET while arriveGet gives it to lnet, and returns false for
-// any other delivery.
+// noteRecv records that lnet has called Recv for a GET while arriveGet passes it to lnet. It returns false for any
+// other delivery.
 func (ni *netIf) noteRecv(d *lnd.Delivery) bool {
 	ni.plan.mu.Lock()
 	defer ni.plan.mu.Unlock()
@@ -82,8 +82,8 @@ func (ni *netIf) noteRecv(d *lnd.Delivery) bool {
 	return a != nil
 }
 
-// Abandon implements lnd.Upcalls. It drops a GET that is kept here, of which lnet has not heard yet. A
-// delivery that this package made needs no connection, so it is never abandoned.
+// Abandon implements lnd.Upcalls. It drops a GET that is kept here and that lnet does not know yet. Deliveries
+// that this package has made need no connection, so drivers never abandon them.
 func (u *upward) Abandon(d *lnd.Delivery) bool {
 	p := u.plan
 	p.mu.Lock()

@@ -36,8 +36,8 @@ func drops(d *lnd.Delivery) (lnd.Answer, error) {
 	return lnd.Accept, nil
 }
 
-// TestLostGet: for a driver, a GET by RDMA that is lost on arrival was dropped, so that the driver answers its
-// sender and does not wait for lnet.
+// TestLostGet: if a GET by RDMA is lost on arrival, the driver sees it as dropped, so that it answers the sender
+// and does not wait for lnet.
 func TestLostGet(t *testing.T) {
 	b := newBench(t, Config{}, "type GET loss 100%")
 	b.fetch()
@@ -47,8 +47,8 @@ func TestLostGet(t *testing.T) {
 	b.empty()
 }
 
-// TestLateGet: a driver learns whether lnet has dropped a GET by RDMA that was delayed, also if lnet holds
-// the GET first, or finds that it breaks the protocol.
+// TestLateGet: a driver sees whether lnet has dropped a delayed GET by RDMA, even if lnet holds the GET first, or
+// finds that it breaks the protocol.
 func TestLateGet(t *testing.T) {
 	for name, tt := range map[string]struct {
 		parse   func(*lnd.Delivery) (lnd.Answer, error)
@@ -107,8 +107,8 @@ func TestLateGetHeld(t *testing.T) {
 	}
 }
 
-// TestLateGetGone: if the connection of a delayed GET by RDMA ends, the GET is given up: before it is due
-// without lnet, and later by lnet, also while lnet parses it.
+// TestLateGetGone: if the connection of a delayed GET by RDMA ends, the GET is given up. If it is not due yet,
+// lnet never gets it. Later lnet gives it up, even while lnet parses it.
 func TestLateGetGone(t *testing.T) {
 	for _, when := range []string{"kept", "parsed", "held"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -4,8 +4,7 @@ import "ulnet/lnd"
 
 var _ lnd.LinkFollower = (*NI)(nil)
 
-// LinkUp implements lnd.LinkFollower: a device that can learn that its interface has another MTU is told to look,
-// and the bound of datagrams follows.
+// LinkUp implements lnd.LinkFollower. It passes the call to a device that can read the MTU of its interface again.
 func (ni *NI) LinkUp() {
 	if d, ok := ni.dev.(interface{ LinkUp() }); ok {
 		d.LinkUp()

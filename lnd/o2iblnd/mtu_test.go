@@ -26,7 +26,8 @@ func (n narrow) Open(cfg wire.Config) (wire.Conn, error) {
 
 type narrowConn struct{ wire.Conn }
 
-// narrowing is a network whose interfaces get a smaller MTU when the test says so: longer datagrams do not leave then.
+// narrowing is a network in which a test can give an interface a smaller MTU. Longer datagrams then do not leave
+// it.
 type narrowing struct {
 	wire.Network
 	mtu *int
@@ -69,8 +70,9 @@ func narrowingPair(t *testing.T) (*virtual, *[2]int) {
 	return v, mtus
 }
 
-// TestMTUNarrows: when the interface of a node gets a smaller MTU, its connections are made again with packets that
-// fit, whichever node requests them. When it gets the former MTU again, or its MTU cannot be found out, they stay as they are.
+// TestMTUNarrows: when the interface of a node gets a smaller MTU, its connections are made again with packets
+// that fit, whichever node requests them. When it gets its old MTU back, new connections have the old packet size
+// again.
 func TestMTUNarrows(t *testing.T) {
 	v, mtus := narrowingPair(t)
 	sent := 0
@@ -198,7 +200,7 @@ func TestMTUsDiffer(t *testing.T) {
 	}
 }
 
-// fixedDevice is a device whose connections have packets of its own MTU alone.
+// fixedDevice is a device that opens connections only with its own MTU.
 type fixedDevice struct{ verbs.Device }
 
 func (d fixedDevice) Attr() verbs.DeviceAttr {

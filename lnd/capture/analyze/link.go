@@ -173,8 +173,8 @@ func (l *link) hear(a *Analyzer, now time.Duration, limit time.Duration) {
 	l.heard = max(l.heard, now)
 }
 
-// learn notes the incarnation of a side. If it differs from the last one, the node was started again, and knows no cookies
-// of before.
+// learn records the incarnation of a side. If it differs from the last one, the node has restarted, and the new
+// incarnation does not know the cookies of the old one.
 func (l *link) learn(a *Analyzer, now time.Duration, side int, incarnation uint64) {
 	s := &l.sides[side]
 	if incarnation != 0 && s.incarnation != 0 && s.incarnation != incarnation {
@@ -187,8 +187,8 @@ func (l *link) learn(a *Analyzer, now time.Duration, side int, incarnation uint6
 	}
 }
 
-// giveUpCookies ends the wait of both sides for cookies. A node whose connections to a peer break fails the messages that
-// are under way (lnet-wire §8.1).
+// giveUpCookies makes both sides stop waiting for cookies. When all connections of a node to a peer are broken,
+// the node fails the messages that are under way (lnet-wire §8.1).
 func (l *link) giveUpCookies(a *Analyzer, now time.Duration) {
 	for i := range l.sides {
 		l.sides[i].giveUp(a, now)

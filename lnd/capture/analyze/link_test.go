@@ -187,7 +187,7 @@ func (t *tape) zeroCopy(c *capture.Conn, cookies ...uint64) {
 	}
 }
 
-// TestStallLasts: a stall counts up to the report, also if it has not ended then.
+// TestStallLasts: a stall that has not ended counts up to the time of the report.
 func TestStallLasts(t *testing.T) {
 	spec.Covers(t, "DG-7")
 	p := newTape(Config{PeerCredits: 3})
@@ -212,8 +212,8 @@ func TestStallLasts(t *testing.T) {
 	}
 }
 
-// TestCookiesOfBrokenConnection: cookies that were under way when the last connection ended, or when a node was started
-// again, cannot come back, and stall nothing any more.
+// TestCookiesOfBrokenConnection: cookies that were under way when the last connection ended, or when a node
+// restarted, cannot come back, and no longer count as a stall.
 func TestCookiesOfBrokenConnection(t *testing.T) {
 	spec.Covers(t, "DG-7")
 	for name, incarnation := range map[string]uint64{"reset": 5, "restart": 7} {

@@ -144,7 +144,7 @@ func (s *linkSide) acked(a *Analyzer, now time.Duration, contains func(uint64) b
 	c.full.set(a, now, len(c.waiting) >= a.cfg.PeerCredits, &z.Full)
 }
 
-// giveUp ends the wait for cookies that cannot come back any more.
+// giveUp makes a side stop waiting for cookies, because they cannot come back any more.
 func (s *linkSide) giveUp(a *Analyzer, now time.Duration) {
 	s.cookies.waiting = nil
 	s.cookies.full.set(a, now, false, &s.sum.ZeroCopy.Full)

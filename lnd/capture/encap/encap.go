@@ -84,7 +84,8 @@ func datagram(number uint16, data []byte) (*headers.UDP, gopacket.Layer, gopacke
 	}, udp, p
 }
 
-// around returns the header of IP around a layer of TCP or UDP: in a tunnel, the innermost one before that layer.
+// around returns the IP header of a TCP or UDP layer. In a tunnel, that is the innermost IP header before the
+// layer.
 func around(p gopacket.Packet, inner gopacket.Layer) (h headers.IP) {
 	h.Cut = p.Metadata().Truncated // before Layers decodes what follows the inner layer
 	for _, l := range p.Layers() {

@@ -89,8 +89,8 @@ func TestPortsOfOtherProtocols(t *testing.T) {
 	}
 }
 
-// TestVXLAN: of a tunnel over UDP the TCP packets are found, with their own addresses. Another packet in the tunnel is
-// read as the datagram of the tunnel.
+// TestVXLAN: TCP packets in a VXLAN tunnel are read with their own addresses. For any other packet in the tunnel,
+// the UDP datagram of the tunnel itself is returned.
 func TestVXLAN(t *testing.T) {
 	inner := headers.Envelope{From: netip.MustParseAddrPort("10.0.0.1:1023"), To: netip.MustParseAddrPort("10.0.0.2:988"), TTL: 64}
 	outer := headers.Envelope{From: netip.MustParseAddrPort("192.0.2.1:50000"), To: netip.MustParseAddrPort("192.0.2.2:4789"), TTL: 64}
@@ -106,8 +106,8 @@ func TestVXLAN(t *testing.T) {
 	}
 }
 
-// TestGRE: packets in a tunnel of GRE, such as that in which a switch mirrors them (ERSPAN), are read with their own header
-// of IP, which the ICRC of RoCE covers.
+// TestGRE: a packet in a GRE tunnel, such as one that a switch mirrors (ERSPAN), is read with its own IP header,
+// which the ICRC of RoCE covers.
 func TestGRE(t *testing.T) {
 	inner := headers.Envelope{From: netip.MustParseAddrPort("10.0.0.1:50000"), To: netip.MustParseAddrPort("10.0.0.2:4791"), TTL: 64, ID: 7}
 	const protocolGRE = 47

@@ -13,8 +13,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestNeighboursMissing: while the system looks for a hundred neighbours that are not there, requests to them take no
-// room in the send buffers from which packets and answers to other peers leave. All buffers are small in this test.
+// TestNeighboursMissing: while the system looks for a hundred neighbours that do not exist, requests to them take
+// no room in the send buffers of packets and answers to other peers. All buffers are small in this test.
 func TestNeighboursMissing(t *testing.T) {
 	lab := netlab.New(t)
 	hosts := [2]*netlab.Host{lab.Host("a"), lab.Host("b")}

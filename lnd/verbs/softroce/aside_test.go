@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// sorted is a network whose ports have sockets for destinations that may not exist. It notes by which socket the
-// packets of requests left.
+// sorted is a network whose ports have further sockets for destinations that may not exist. It records from which
+// socket the packets of requests leave.
 type sorted struct {
 	wire.Network
 	t          *testing.T
@@ -56,7 +56,8 @@ func (c *sortedConn) Send(list []wire.Burst) (int, error) {
 	return c.Conn.Send(list)
 }
 
-// newSorted opens two devices on a network that notes by which socket packets leave. The second one listens.
+// newSorted opens two devices on a network that records from which socket packets leave. The second device
+// listens.
 func newSorted(t *testing.T) (*virtual, *sorted, [2]*testNode) {
 	v := newVirtual(t, 1, emulator.Faults{Delay: 10 * time.Microsecond})
 	n := &sorted{Network: v.net, t: t, management: make(map[ibta.Attribute][]wire.Doubt)}
@@ -68,8 +69,8 @@ func newSorted(t *testing.T) (*virtual, *sorted, [2]*testNode) {
 	return v, n, nodes
 }
 
-// TestAside: packets to a peer that has not answered two probes leave by the socket for silent peers, until the peer
-// answers.
+// TestAside: after a peer has left two probes unanswered, packets to it leave from the socket for silent peers,
+// until the peer answers.
 func TestAside(t *testing.T) {
 	v, n, nodes := newSorted(t)
 	c, err := nodes[0].device.Connect(addrPort(nodes[1].device), nodes[0].config(), nodes[0].event)
@@ -106,8 +107,8 @@ func TestAside(t *testing.T) {
 	}
 }
 
-// TestAsideOfManager: the answers of the connection manager do not leave by the socket of its requests, which those to
-// missing peers may fill.
+// TestAsideOfManager: answers of the connection manager do not leave from the socket of its requests, because
+// requests to missing peers may fill the buffer of that one.
 func TestAsideOfManager(t *testing.T) {
 	v, n, nodes := newSorted(t)
 	c, err := nodes[0].device.Connect(addrPort(nodes[1].device), nodes[0].config(), nodes[0].event)
@@ -139,7 +140,7 @@ func TestAsideOfManager(t *testing.T) {
 	}
 }
 
-// sole returns the value that all elements of a list have, and Doubts if there is none.
+// sole returns the value that all elements of a list have, or Doubts if they differ.
 func sole(list []wire.Doubt) wire.Doubt {
 	list = slices.Compact(slices.Clone(list))
 	if len(list) != 1 {

@@ -166,8 +166,8 @@ func (s *cmShell) send() {
 	s.hub.transmit(&s.box)
 }
 
-// isUnanswered reports whether a message is a request, or the REJ that withdraws a request without an answer: that REJ
-// names no id of the peer's. All other messages are answers.
+// isUnanswered reports whether a message is one to which the peer has not replied: a REQ, a DREQ, or a REJ that
+// withdraws a REQ and names no id of the peer's. All other messages reply to a message of the peer.
 func isUnanswered(b []byte) bool {
 	m, body, _ := ibta.ParseMAD(b)
 	if m.Attribute == ibta.AttrREJ {

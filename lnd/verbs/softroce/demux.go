@@ -18,8 +18,8 @@ type endpoint interface {
 }
 
 // demultiplexer delivers packets to queue pairs by number, and allots the numbers. It allots
-// them in sequence from a random index on, so that no number is used again soon, because peers
-// remember a number for a while; the sequence is secret. Safe for concurrent use.
+// them in a secret, shuffled sequence, beginning at a random index. So no number is used again soon, since peers
+// remember a number for a while, and a peer cannot guess other numbers from its own. Safe for concurrent use.
 type demultiplexer struct {
 	unknownQP atomic.Uint64 // packets for queue pairs that do not exist
 	badPKey   atomic.Uint64
@@ -90,7 +90,7 @@ func (d *demultiplexer) had(q ibta.QPN) bool {
 	if q >= ibta.MulticastQPN {
 		return true
 	}
-	ago := int(d.next-ibta.QPN(d.shuffle.index(uint32(q)))) & psnMask // how many numbers ago q was given: 1 is the latest
+	ago := int(d.next-ibta.QPN(d.shuffle.index(uint32(q)))) & psnMask // how many allotments ago q was allotted; 1: it is the latest number
 	return ago == 0 && d.given >= int(ibta.MulticastQPN) || ago > 0 && ago <= d.given
 }
 

@@ -102,9 +102,8 @@
 //
 // A [domain] has the regions that a peer may write and pools of receive buffers; an
 // [allowance] bounds the packets that a device has in flight. A [framer] makes
-// bursts of datagrams of packets, which a [socket] sends with one call each. Packets to a node that
-// may not exist leave from sockets of their own (wire.Attr.Aside): while the system looks for a
-// neighbour, they take room in the send buffer. Requests of the connection manager have one, its
-// answers another, so that requests to missing nodes do not delay answers to others, and
-// repetitions to a silent peer a third.
+// bursts of datagrams of packets, which a [socket] sends with one call each. While the system looks for a
+// neighbour (ARP), packets to it take room in the send buffer. So packets to a node that may not exist leave from
+// three further sockets (wire.Attr.Aside): one for requests of the connection manager, one for its answers, so
+// that requests to missing nodes do not delay answers to others, and one for repetitions to a silent peer.
 package softroce

@@ -11,7 +11,7 @@ import (
 type route struct {
 	To    netip.AddrPort
 	Class uint8      // traffic class of the IP header
-	Doubt wire.Doubt // whether the destination may not exist
+	Doubt wire.Doubt // why the destination may not exist
 	Path  ibta.Path  // ICRC state for the addresses and ports of the socket and of To
 }
 

@@ -150,7 +150,7 @@ func newAllowance(a wire.Attr, mtu int) *allowance {
 	return &allowance{most: int64(max(least, bytes/(2*(mtu+overhead))))}
 }
 
-// route returns the route to an address, at which there may be no node.
+// route returns the route to an address. The parameter why says whether there may be no node at that address.
 func (h *hub) route(to netip.Addr, class uint8, why wire.Doubt) route {
 	if !h.attr.Aside[why].IsValid() {
 		why = wire.NoDoubt
@@ -159,7 +159,7 @@ func (h *hub) route(to netip.Addr, class uint8, why wire.Doubt) route {
 	return route{To: at, Class: class, Doubt: why, Path: ibta.NewPath(h.source(why), at)}
 }
 
-// source returns the address and port from which packets leave.
+// source returns the address and port from which packets of the given Doubt leave.
 func (h *hub) source(why wire.Doubt) netip.AddrPort {
 	if why == wire.NoDoubt {
 		return h.attr.Local
@@ -191,7 +191,7 @@ func (h *hub) transmit(b *outbox) {
 			break
 		}
 		if h.refused(err); errors.Is(err, wire.ErrFull) {
-			rest := together(b.bursts[done:]) - 1 // these are dropped: each burst would wait for room
+			rest := together(b.bursts[done:]) - 1 // drop the other bursts of this socket, too: for each one, the call would wait for room again
 			h.crowded(rest)
 			done += rest
 		}
@@ -200,7 +200,7 @@ func (h *hub) transmit(b *outbox) {
 	b.frame.Reset()
 }
 
-// together returns how many bursts at the front of a list leave by one socket.
+// together returns how many bursts at the front of a list leave by the same socket.
 func together(list []wire.Burst) (n int) {
 	for n < len(list) && list[n].Doubt == list[0].Doubt {
 		n++

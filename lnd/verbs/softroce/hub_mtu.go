@@ -2,9 +2,9 @@ package softroce
 
 import "ulnet/lnd/verbs/ibta"
 
-// LinkUp says that the link of the device's interface is up: the interface may have another MTU. Connections that are
-// made from then on have the path MTU that fits, but no larger one than when the device was opened. Those with packets that
-// the interface does not take any more end, so that their consumers connect again. If the MTU cannot be found out, nothing changes.
+// LinkUp is called when the link of the device's interface comes up, because the interface may have another MTU
+// then. Later connections get the path MTU of the interface, but no larger one than when the device was opened.
+// Connections whose packets are too long for the interface end, so that their consumers connect again.
 func (d *device) LinkUp() {
 	h := d.hub
 	p, measures := h.port.(interface{ MTU() int })

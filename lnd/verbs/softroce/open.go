@@ -52,7 +52,7 @@ func Open(cfg verbs.OpenConfig) (verbs.Device, error) { return system(cfg) }
 type opener struct {
 	network wire.Network
 	numbers Numbers
-	secret  bool // the numbers of one queue pair or connection do not tell those of the next
+	secret  bool // numbers of queue pairs and connections are shuffled, so that a peer cannot guess the next one from its own
 
 	mu   sync.Mutex // guards hubs and the refs of each
 	hubs map[netip.Addr]*hub

@@ -17,7 +17,7 @@ const (
 	firstProbe     = 20 * time.Millisecond
 	minProbe       = 500 * time.Microsecond
 	probeTrips     = 3        // round trips of silence before a probe
-	fewProbes      = 2        // probes in a row after which it is likely that the peer is gone
+	fewProbes      = 2        // with more unanswered probes in a row, the peer is probably gone
 	maxGatherTrip  = minProbe // shortest round trip for which no packet waits for others
 	unlimitedRetry = 7        // the retry count that means for ever (IBTA)
 
@@ -102,8 +102,8 @@ func (r *requester) heard(now time.Duration) {
 	r.probing, r.nakPending = false, false
 }
 
-// doubtful reports whether the peer may be gone: it has not answered a few probes, or not within an ACK timeout. A peer
-// that only loses packets has answered by then, unless it loses several in a row.
+// doubtful reports whether the peer may be gone: it has not answered more than fewProbes probes in a row, or
+// nothing within an ACK timeout. A live peer has usually answered by then even if the network loses packets.
 func (r *requester) doubtful() bool { return r.probes > fewProbes || r.retries > 0 }
 
 // lost halves the window, once for all packets that were in flight.

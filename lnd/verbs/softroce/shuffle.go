@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// shuffle is a secret permutation of the numbers below 1<<(2*half): a Feistel network of four rounds. Numbers that are
-// allotted in sequence and then shuffled are not used again early, and do not tell of each other. The zero value leaves
-// all numbers as they are.
+// shuffle is a secret permutation of the numbers below 1<<(2*half): a Feistel network of four rounds. It makes a
+// sequence of indexes, which repeats no number early, into numbers from which the next one cannot be guessed. The
+// zero value changes no number.
 type shuffle struct {
 	half uint // bits of half a number; 0: numbers stay as they are
 	key  [2]uint64
@@ -15,7 +15,8 @@ type shuffle struct {
 
 const shuffleRounds = 4
 
-// newShuffle returns a random permutation of the numbers of so many bits, an even number up to 32.
+// newShuffle returns a random permutation of the numbers with the given number of bits, which is even and at most
+// 32.
 func newShuffle(bits uint) shuffle {
 	return shuffle{half: bits / 2, key: [2]uint64{unguessable(), unguessable()}}
 }
@@ -46,7 +47,8 @@ func (s *shuffle) index(number uint32) uint32 {
 
 func (s *shuffle) mask() uint32 { return 1<<s.half - 1 }
 
-// mix is the function of a round: as many bits as half a number has, which cannot be known without the key.
+// mix is the round function. It returns half as many bits as a number has. Without the key, its result cannot be
+// predicted.
 func (s *shuffle) mix(round int, half uint32) uint32 {
 	b := make([]byte, 0, 32)
 	for _, k := range s.key {

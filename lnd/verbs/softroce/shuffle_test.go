@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/verbs/softroce/emulator"
 )
 
-// TestShuffle: a shuffle is a permutation, and knows the index of each number.
+// TestShuffle: a shuffle is a permutation, and the method index is the inverse of the method number.
 func TestShuffle(t *testing.T) {
 	for _, bits := range []uint{8, 12} {
 		s := newShuffle(bits)
@@ -31,7 +31,7 @@ func TestShuffle(t *testing.T) {
 	}
 }
 
-// TestNumbersTellNothing: the numbers of one connection do not tell those of the next one.
+// TestNumbersTellNothing: the numbers of a connection cannot be guessed from those of the one before.
 func TestNumbersTellNothing(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{})
 	n := openNode(t, NewOpener(Options{Network: v.net}), verbs.OpenConfig{Addr: netip.MustParseAddr("10.0.0.1"), Clock: v.clock})
@@ -53,7 +53,7 @@ func TestNumbersTellNothing(t *testing.T) {
 	}
 }
 
-// TestHadShuffled: the method had knows which numbers a device has used, also if their order is secret.
+// TestHadShuffled: the method had knows which numbers a device has used, even if they are shuffled.
 func TestHadShuffled(t *testing.T) {
 	d := newDemultiplexer(7)
 	d.shuffle = newShuffle(24)

@@ -20,7 +20,7 @@ type socket struct {
 	local     netip.AddrPort
 	scope     uint32      // scope id of a link-local IPv6 address
 	segmented atomic.Bool // whether the kernel divides bursts (UDP_SEGMENT)
-	hasty     bool        // a call that sends does not wait for room
+	hasty     bool        // a call that sends does not wait for room in the buffer
 	// size in bytes of the receive buffer that the kernel gave, with the kernel's overhead
 	receiveBuffer int
 	sendBuffer    int

@@ -57,7 +57,8 @@ func connects(t *testing.T, s *suite) {
 	}
 }
 
-// smallerMTU: a device opens connections with a smaller path MTU, or its attributes say that it does not.
+// smallerMTU: a device can open connections with a smaller path MTU, or its attributes say that it cannot
+// (FixedMTU).
 func smallerMTU(t *testing.T, s *suite) {
 	s.listen(1)
 	x := s.nodes[0].device.Attr()

@@ -27,10 +27,10 @@ var (
 type Doubt uint8
 
 const (
-	NoDoubt Doubt = iota // nothing suggests that it is missing
+	NoDoubt Doubt = iota // nothing suggests that the destination is missing
 	Claimed              // the burst answers a packet, whose source may be forged
 	Asked                // the burst belongs to a request, which the destination has not answered
-	Silent               // it answered earlier, and no longer does
+	Silent               // the destination answered earlier, but not the latest packets
 	Doubts               // number of values
 )
 
@@ -39,7 +39,7 @@ const (
 type Burst struct {
 	To       netip.AddrPort // address of a node or a group
 	Class    uint8          // traffic class of the IP header
-	Doubt    Doubt          // whether the destination may not exist: then the burst leaves from Attr.Aside, and never waits for room
+	Doubt    Doubt          // why the destination may not exist: with a value other than NoDoubt, the burst leaves from Attr.Aside, and never waits for room
 	Size     int            // bytes of each datagram but the last
 	Segments int            // number of datagrams
 	Bytes    []byte         // bytes of all datagrams, one after the other
@@ -74,9 +74,10 @@ type Attr struct {
 	MTU           int            // MTU of the interface, IP header included
 	Cut           bool           // bursts of more than one datagram may be sent
 	ReceiveBuffer int            // receive buffer in bytes, with the system's overhead
-	// Aside has the sources of bursts for destinations that may not exist, by their Doubt. While the system looks for
-	// a neighbour in vain, datagrams to it take room in the send buffer: bursts of each Doubt have a buffer of their
-	// own. Not valid: the port has only one buffer, and each burst has NoDoubt. That of NoDoubt is never valid.
+	// Aside has, for each Doubt, the address from which bursts with that Doubt leave. Each is that of a socket with a
+	// send buffer of its own, because datagrams to a missing neighbour take room there while the system looks for it.
+	// If the addresses are not valid, the port has only one socket, and all bursts must have NoDoubt. The address for
+	// NoDoubt is never valid: it is Local.
 	Aside [Doubts]netip.AddrPort
 }
 
