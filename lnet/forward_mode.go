@@ -209,8 +209,8 @@ func (p *peerNI) lastHeard() time.Duration {
 	return last
 }
 
-// endSilence ends the watch of all nets, and makes all NIs count as not silent: only routers have silent
-// ones. The caller holds forwarder.mu.
+// endSilence stops watching all nets, and makes all NIs count as not silent: only a router considers NIs silent.
+// The caller holds forwarder.mu.
 func (n *Node) endSilence() (changed bool) {
 	n.forward.nets = nil
 	for _, ni := range *n.nis.Load() {

@@ -19,7 +19,7 @@ import (
 type HealthSettings struct {
 	// Sensitivity (lnet_health_sensitivity) is what a failure subtracts from a health of
 	// 1000, and what a success adds: 0 to 1000. 0 turns health and resends off,
-	// and makes all NIs whole.
+	// and gives all NIs their full health.
 	Sensitivity int `json:"health_sensitivity"`
 	// RetryCount (lnet_retry_count) is how often a message is sent again: 0 to 5.
 	RetryCount int `json:"retry_count"`

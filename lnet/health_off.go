@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/path"
 )
 
-// forgetHealth makes all NIs of this node and of others whole, when sensitivity 0 turns health off: nothing else
-// would give back what they have lost, and the choice of paths goes by that.
+// forgetHealth gives all NIs of this node and of others their full health, when sensitivity 0 turns health off.
+// Otherwise a reduced health would never rise again, and would go on affecting the choice of paths.
 func (n *Node) forgetHealth() {
 	for _, ni := range *n.nis.Load() {
 		if ni.rail.Health() < path.MaxHealth {

@@ -61,8 +61,8 @@ func TestAnswerWhileLeaving(t *testing.T) {
 	})
 }
 
-// TestRoutedAnswerWhileLeaving: the answer to a message that came through a router leaves by the NI that is being
-// removed, too, even if another NI of this node is on the net of the sender.
+// TestRoutedAnswerWhileLeaving: a message came through a router to an NI that is then removed. Its answer still
+// leaves by that NI, even if another NI of this node is on the net of the sender.
 func TestRoutedAnswerWhileLeaving(t *testing.T) {
 	spec.Covers(t, "PT-23")
 	for _, others := range [][]nid.NID{nil, {self2}, {self1}} {

@@ -54,8 +54,8 @@ func TestLNDTimeoutOfOneNI(t *testing.T) {
 	}
 }
 
-// TestHealthOff: when sensitivity 0 turns health off, NIs are whole again, and the recovery is told to ping them no
-// more. Otherwise what they have lost would decide about paths for ever. A health that is set afterwards stays.
+// TestHealthOff: when sensitivity 0 turns health off, NIs have their full health again, and recovery stops pinging
+// them. A health that is set afterwards stays.
 func TestHealthOff(t *testing.T) {
 	spec.Covers(t, "HV-7")
 	r := newRailed(t, lnet.Config{}, 2, 2)

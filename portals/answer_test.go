@@ -47,8 +47,8 @@ func TestAnswersLeaveWhereAsked(t *testing.T) {
 	}
 }
 
-// TestAnswersAreNotPinned: this node sends from an NI that a program chose, and then the NI is removed. The
-// answers to a request that came through a router leave nevertheless, by the NI at which it came.
+// TestAnswersAreNotPinned: a program chooses the NI from which an operation is sent, and then that NI is removed.
+// A later answer to a request that came through a router still leaves, from the NI at which the request came.
 func TestAnswersAreNotPinned(t *testing.T) {
 	spec.Covers(t, "PT-23")
 	table, net := newWire(t)

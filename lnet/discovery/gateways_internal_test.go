@@ -16,7 +16,7 @@ import (
 	"ulnet/portals"
 )
 
-// mute is a driver whose messages are lost.
+// mute is a driver that loses all messages.
 type mute struct {
 	lnd.NI
 	up     lnd.Upcalls
@@ -39,7 +39,7 @@ func (m *mute) Send(lm *lnd.Message) {
 	m.up.Finalize(lm, nil)
 }
 
-// newMute returns an agent whose messages are lost.
+// newMute returns an agent whose driver loses all messages.
 func newMute(t *testing.T) (*Agent, *mute) {
 	node, driver := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()}), new(mute)
 	table := portals.New(node)

@@ -40,8 +40,8 @@ func (n *node) wantMode(when string, mode router.Mode, nets ...wire.Status) {
 	}
 }
 
-// TestRouterGetsNets: a router watches nets that were added after it was turned on. Without a net it is
-// starting for as long as it may.
+// TestRouterGetsNets: a router watches nets that were added after it was turned on. If it has no net, it stays in
+// the mode starting until the time for that has passed.
 func TestRouterGetsNets(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-15", "RO-16")
@@ -59,8 +59,8 @@ func TestRouterGetsNets(t *testing.T) {
 	a.wantMode("nor on the second net", router.On, wire.StatusDown, wire.StatusDown)
 }
 
-// TestSilentNetGetsNI: a net counts as down or up with all of its NIs, also with one that was added, and after
-// one was removed.
+// TestSilentNetGetsNI: all NIs of a net together decide whether the net is down, also after one was added or
+// removed.
 func TestSilentNetGetsNI(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-16")

@@ -56,7 +56,7 @@ type outlet struct {
 	taken   int                // bytes of the large buffers that the field held counts
 	out     list               // messages on their way to this next hop
 	movedAt time.Duration      // when a message last left for this next hop; before the first one has left: when the first of out was added
-	still   time.Duration      // how much of the time since movedAt counts, see Ledger.findStalled
+	still   time.Duration      // how long nothing has left, without pauses of the process; see Ledger.findStalled
 	stalled bool
 	lack    lack // neighbours that wait because this next hop has its share
 	index   int  // index in Ledger.busy, unless out is empty

@@ -79,7 +79,7 @@ func (l *Ledger) bounds() error {
 	return nil
 }
 
-// served checks that no message waits for a buffer that it may have, as is true after Check.
+// served checks that no message waits for a buffer to which it is entitled. That holds after each Check.
 func (l *Ledger) served() error {
 	for c := range bufferClasses {
 		reserved := l.reserved(c)

@@ -267,7 +267,7 @@ func (l *Ledger) Cancel(t *Ticket) bool {
 	l.tickets--
 	if credit {
 		from.used--
-		l.scan(t.class, l.scanning) // free memory may have been reserved for t
+		l.scan(t.class, l.scanning) // memory that was reserved for t can serve other messages now
 		l.advance(from)
 	}
 	return true

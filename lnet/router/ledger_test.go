@@ -141,8 +141,8 @@ func TestStalledNextHop(t *testing.T) {
 }
 
 // TestStalledSuspended: the router's process stands still for longer than StallTime, before the first Check or
-// between two. A next hop that had messages does not count as stalled when the process goes on, because the process
-// could not notice that they left. It does if nothing leaves in the time that follows.
+// between two. Afterwards, a next hop with messages does not count as stalled, because the process could not
+// notice that messages left. It counts as stalled if nothing leaves in the time that follows.
 func TestStalledSuspended(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-13")
@@ -192,8 +192,9 @@ func TestCancel(t *testing.T) {
 	b.wantNext(second, true)
 }
 
-// TestRoomAfterWait: a message waits for more memory than is free, and the free memory is reserved for it. When it is
-// given up, because its connection ends or its NI is removed, the messages behind it get that memory.
+// TestRoomAfterWait: a message waits for more memory than is free, and the free memory is reserved for it. When
+// this message is given up, because its connection ends or its NI is removed, the messages behind it get that
+// memory.
 func TestRoomAfterWait(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-8")
@@ -214,8 +215,8 @@ func TestRoomAfterWait(t *testing.T) {
 	}
 }
 
-// TestShareAfterCheck: a message waits because its next hop has its share. When the other message to that hop goes to
-// another one instead, Check gives the message that waits its buffer.
+// TestShareAfterCheck: a message waits because its next hop already has its share of the buffers. Then the other
+// message to that hop leaves for another next hop instead. Check gives the waiting message a buffer.
 func TestShareAfterCheck(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-12")

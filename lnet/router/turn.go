@@ -111,8 +111,8 @@ func (l *Ledger) Check(now time.Duration) (again bool) {
 	}
 	l.findStalled(now)
 	for c := range bufferClasses {
-		// Messages that wait may have a buffer since the last call: their next hop has stalled, or a message was sent to
-		// another next hop than it was meant for, or their sender has paid off its debt.
+		// Since the last call, waiting messages may have become entitled to a buffer: their next hop has stalled, or a
+		// message left for another next hop than planned, or their sender has paid off its debt.
 		l.scan(c, l.waiting+1)
 	}
 	again = len(l.busy) > 0 || l.waiting > 0
@@ -123,9 +123,9 @@ func (l *Ledger) Check(now time.Duration) (again bool) {
 	return again
 }
 
-// findStalled finds the next hops for which nothing has left in StallTime. Of the time since the last Check only
-// StallTime/4 counts: if more has passed, the process was suspended or had no processor, and could not notice that
-// messages left.
+// findStalled finds the next hops for which nothing has left in StallTime. At most StallTime/4 of the time since
+// the last Check counts: if more has passed, the process was suspended or had no processor, and could not notice
+// that messages left.
 func (l *Ledger) findStalled(now time.Duration) {
 	for _, to := range l.busy {
 		to.still += min(now-max(to.movedAt, l.checked), StallTime/4)
@@ -183,7 +183,7 @@ func (l *Ledger) RefuseAll(senders []*Neighbour) (refused int) {
 		}
 	}
 	for c := range bufferClasses {
-		l.scan(c, l.waiting+1) // free memory may have been reserved for a message that was refused
+		l.scan(c, l.waiting+1) // memory that was reserved for a refused message can serve other messages now
 	}
 	return refused
 }

@@ -204,8 +204,8 @@ func TestRestart(t *testing.T) {
 	b.want(b.step(again), "10.0.0.2@tcp: "+upToDate, "10.1.0.2@tcp1: "+upToDate)
 }
 
-// TestPushAfterRestart: the answer to a ping shows that a node has started again. The node knows nothing of this one
-// any more, so it gets another push, also if a probe at its other NID shows the restart.
+// TestPushAfterRestart: the answer to a ping shows that a node has restarted. The node has forgotten this node, so
+// it gets another push, even if a probe of another NID of that node shows the restart.
 func TestPushAfterRestart(t *testing.T) {
 	spec.Covers(t, "PD-12", "PD-23")
 	for name, ids := range map[string][]nid.NID{"one NID": {them}, "two NIDs": {them, also}} {

@@ -182,9 +182,9 @@ func (m *Machine) repeat(now time.Duration, p *peer, out *Output) {
 	}
 }
 
-// restarted ends the exchange with a peer whose node has started again, as the info in shows: the earlier incarnation will
-// not answer. If the info answers a ping, the node has nothing of this node yet, and gets another push. A node that
-// pushes has asked for this node's info before.
+// restarted ends the exchange with a peer whose node has restarted, as the received info shows: the earlier
+// incarnation will not answer. If the info answers a ping, the peer does not have this node's info, and gets
+// another push. If the info came by a push, the peer has pinged this node before that, and has the info.
 func (m *Machine) restarted(p *peer, in Input, out *Output) {
 	p.repeats = 0
 	if in.Kind == Replied {

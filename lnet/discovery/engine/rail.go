@@ -127,7 +127,7 @@ func (m *Machine) outranks(p *peer, in Input, asked uint32) bool {
 	for i := range p.rails { // the node has started again, so sequences begin anew
 		p.rails[i].sequence = 0
 	}
-	p.acked, p.owed = 0, 0 // it has no info of this node
+	p.acked, p.owed = 0, 0 // the restarted node does not have this node's info
 	return true
 }
 
