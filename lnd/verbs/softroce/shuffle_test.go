@@ -40,10 +40,10 @@ func TestNumbersTellNothing(t *testing.T) {
 	nearQPs, nearIDs := 0, 0
 	for range 50 {
 		q, id := h.demux.reserve(), h.cm.cm.open(cmConn{}).id
-		if d := int64(q) - int64(lastQP); d*d <= 1000*1000 {
+		if d := int64(q) - int64(lastQP); max(d, -d) <= 1000 {
 			nearQPs++
 		}
-		if d := int64(id) - int64(lastID); d*d <= 1000*1000 {
+		if d := int64(id) - int64(lastID); max(d, -d) <= 1000 {
 			nearIDs++
 		}
 		lastQP, lastID = q, id
