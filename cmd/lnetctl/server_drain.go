@@ -93,7 +93,7 @@ type drainDoc struct {
 	Drained   bool   `json:"drained"`   // the server can be stopped without harm to its clients
 	Mastered  int    `json:"mastered"`  // number of clients that still have this server as their master
 	Clients   int    `json:"clients"`   // number of connected clients of any master
-	Evictions int    `json:"evictions"` // number of broadcasts of evictions on their way, without withdrawals that only servers dead for T_q have missed
+	Evictions int    `json:"evictions"` // number of broadcasts of evictions under way; withdrawals that wait only for servers dead for T_q do not count
 	Alive     int    `json:"alive"`     // number of live servers, this one included
 	Self      string `json:"self"`
 }

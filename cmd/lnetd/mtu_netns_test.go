@@ -127,9 +127,9 @@ func (h *twoMTUs) losesLong(t *testing.T) {
 	}
 }
 
-// TestMTUOfSwitches: the network between two nodes does not pass packets as long as their interfaces do, which neither node
-// sees. Pings arrive, RDMA WRITEs do not. The node that gives up first logs that an operator should compare the MTUs of both nodes
-// and of the network between them.
+// TestMTUOfSwitches: packets as long as the interfaces of two nodes permit do not pass the network between them,
+// which neither node can see. Pings arrive, RDMA WRITEs do not. The node that gives up first logs the advice to
+// compare the MTUs of both nodes and of the network between them.
 func TestMTUOfSwitches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for time-outs; skipped by -short")

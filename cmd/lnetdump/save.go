@@ -14,8 +14,8 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// saver writes packets as pcapng, with an interface for each link type. It has one interface if it can, because libpcap,
-// and so tcpdump, reads no file with several link types.
+// saver writes packets as pcapng, with one interface for each link type. If possible it writes only one interface,
+// because libpcap, and so tcpdump, cannot read a file with several link types.
 type saver struct {
 	file  io.Closer // the file; nil: the packets go to standard output
 	out   io.Writer
@@ -35,8 +35,8 @@ func newSaver(name string, stdout io.Writer) (*saver, error) {
 	return s, nil
 }
 
-// begin writes the beginning of the file, for programs that wait for it before there is a packet. All packets
-// then begin with IP.
+// begin writes the beginning of the file before there is a packet, for a program that waits for it. All packets
+// must begin with IP then.
 func (s *saver) begin() error {
 	if _, err := s.index(capture.LinkRaw); err != nil {
 		return err
@@ -58,8 +58,8 @@ func (s *saver) packet(p capture.Packet) error {
 	}, p.Data)
 }
 
-// convert replaces the header of SLL2, because gopacket cannot write this link type, by one of Ethernet with the
-// same protocol.
+// convert replaces an SLL2 header by an Ethernet header with the same protocol, because gopacket cannot write the
+// link type SLL2.
 func convert(p capture.Packet) capture.Packet {
 	const header, ethernet = 20, 14
 	protocol, rest := p.Data[:2], p.Data[header:]

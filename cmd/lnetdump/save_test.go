@@ -16,7 +16,7 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// TestSaveTagged: packets with the tag of a VLAN that were captured at the pseudo-interface "any" can be read when they
+// TestSaveTagged: packets with a VLAN tag that were captured at the pseudo-interface "any" can be read after they
 // were written.
 func TestSaveTagged(t *testing.T) {
 	f, err := os.Open("../../lnd/capture/testdata/tcp-ping.pcap")
@@ -82,7 +82,8 @@ func linkTypes(b []byte) (types []capture.LinkType) {
 	return types
 }
 
-// TestSaveStdin: what is written of the standard input has one link type, that of the input, as libpcap asks for.
+// TestSaveStdin: a capture that is read from standard input is written with one link type, that of the input,
+// because libpcap needs that.
 func TestSaveStdin(t *testing.T) {
 	in, err := os.ReadFile("../../lnd/capture/testdata/tcp-ping.pcap")
 	if err != nil {
@@ -95,8 +96,8 @@ func TestSaveStdin(t *testing.T) {
 	}
 }
 
-// TestSaveLive: what is captured live is written at once, so that a program behind a pipe sees each packet when it comes, and
-// the beginning of the capture before.
+// TestSaveLive: packets of a live capture are written at once, so that a program behind a pipe gets the beginning
+// of the capture at once, and each packet when it is captured.
 func TestSaveLive(t *testing.T) {
 	tap, err := capture.NewWriter(nil, time.Now)
 	if err != nil {

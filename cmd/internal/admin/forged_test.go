@@ -75,8 +75,8 @@ func TestForgedPieces(t *testing.T) {
 	}
 }
 
-// TestForgedID: a request with the id of another one, but another command, does not take that one's answer: a member that got a
-// request could send it ahead, in the root's name.
+// TestForgedID: a member that got a request sends another command with the same id, in the root's name, before the
+// genuine request arrives. The genuine request does not get the answer to that command.
 func TestForgedID(t *testing.T) {
 	var m memo
 	request := func(action string) []byte { return (&Request{ID: ID{1}, Verb: Run, Name: action}).AppendTo(nil) }

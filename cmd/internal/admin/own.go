@@ -61,8 +61,8 @@ type memo struct {
 	order []memoEntry      // requests in order, the oldest first; guarded by mu
 }
 
-// memoKey names a request. Without the payload, a member that has the request could send another one with the same
-// id ahead, and so make this node answer that one when the genuine request comes.
+// memoKey identifies a request. If it had the id only, a member that got a request could send a different one with
+// the same id first, and this node would return the answer to that one when the genuine request comes.
 type memoKey struct {
 	root    nid.NID
 	payload [sha256.Size]byte // digest of the payload, which contains the id

@@ -114,8 +114,8 @@ func TestAccessOverTheSocket(t *testing.T) {
 	}
 }
 
-// TestAccessOfAnotherFile: a file in the place of the socket, such as one of a user who may write to the directory, does not
-// change what clients may do.
+// TestAccessOfAnotherFile: if another file takes the place of the socket, for example one of a user who may write
+// to the directory, the owner and group of that file do not decide what clients may do.
 func TestAccessOfAnotherFile(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can connect as others")

@@ -121,7 +121,8 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	return err
 }
 
-// admitBy makes the owner and the group of a socket decide what clients may do, unless a test has set what decides.
+// admitBy makes the owner and the group of a socket decide what clients may do, unless a test has set another
+// policy.
 func (s *Server) admitBy(socket *Socket) error {
 	first, err := socket.policy()
 	if err != nil || s.access != nil {

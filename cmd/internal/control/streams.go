@@ -75,8 +75,8 @@ func (e *Events) leave(l *listener) {
 	delete(e.listeners, l)
 }
 
-// takeMissed returns how many lines were dropped after the last one that was queued. It returns 0 while lines are queued,
-// because the gap is behind these.
+// takeMissed returns how many lines were dropped after the last one that was queued. It returns 0 while lines are
+// queued, because those come before the gap.
 func (e *Events) takeMissed(l *listener) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -126,7 +126,8 @@ func TestEventsNeverBlock(t *testing.T) {
 	}
 }
 
-// TestEventsMissing: a client that reads too slowly is told at each gap how many events are missing there, also at the end.
+// TestEventsMissing: a client that reads too slowly gets, at each gap, the number of events that are missing
+// there, also if the gap is at the end.
 func TestEventsMissing(t *testing.T) {
 	events := new(Events)
 	d := serve(t, Config{Routes: (&fakeNode{}).routes(), Events: events})

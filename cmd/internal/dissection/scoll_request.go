@@ -17,7 +17,7 @@ type collectiveRequest struct {
 	wire.RequestHeader
 	src, dest nid.NID
 	hop       hop
-	located   *collectives // has the list of members of the tree, unless it has forgotten it; nil: the list is not known
+	located   *collectives // knows the list of members of the tree, or knew it once; nil: it never did
 	payload   snippet
 	order     string         // text of a request to a service of lnetd; "": to another service
 	evictions *evictionBatch // parsed payload of client health; nil: the payload belongs to another service
@@ -142,8 +142,8 @@ func (q *collectiveRequest) locate(c *collectives) {
 	}
 }
 
-// listOf returns the list of members of a request's tree, or nil if it is not known. The lists take far more memory
-// than the requests, so requests do not refer to them.
+// listOf returns the list of members of a request's tree, or nil if it is not known. Requests do not refer to
+// their lists, because the lists take far more memory than the requests, and would stay in memory with them.
 func (c *collectives) listOf(q *collectiveRequest) *scoll.Membership {
 	digest := q.Group.Digest
 	if q.Flags&wire.FlagSubset != 0 {

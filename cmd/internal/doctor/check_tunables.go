@@ -90,8 +90,8 @@ func (e *exam) members() (list []Member, ok bool) {
 	return nil, false
 }
 
-// reported returns the members that have reported something, and adds a finding about the others. The argument what
-// names it, and next says how to ask for it again.
+// reported returns the members for which has returns true, and adds a finding about the others. The argument what
+// names what these have not reported, and next says how to ask for it again.
 func (e *exam) reported(members []Member, has func(*Member) bool, what, next string) (list []Member) {
 	var silent []string
 	for i := range members {

@@ -221,8 +221,8 @@ func lines(found []Finding, check string) string {
 	return b.String()
 }
 
-// TestSilentMembers: what a member has not reported is unknown. It is neither another configuration nor a clock that is
-// right, however many members there are that have not reported theirs.
+// TestSilentMembers: if a member has not reported its configuration or clock, these are unknown. They do not count
+// as a different configuration, nor as a correct clock, however many members have not reported theirs.
 func TestSilentMembers(t *testing.T) {
 	spec.Covers(t, "OP-40", "OP-41")
 	w := healthy()
@@ -243,7 +243,7 @@ func TestSilentMembers(t *testing.T) {
 	}
 }
 
-// TestTake: the clock of a member is known after an answer with an offset and its error.
+// TestTake: the clock of a member is known once an answer has its offset and the bound of its error.
 func TestTake(t *testing.T) {
 	var m Member
 	if m.take(&scoll.Answer{Digest: "a", Error: "refused"}); m != (Member{Digest: "a"}) {

@@ -14,7 +14,7 @@ const (
 	yes match = iota
 	maybe
 	no
-	absent // the packet has no header of the protocol that the expression names: no, with any operator
+	absent // the packet has no header of the protocol that the expression names, so the condition is false with any operator, even !=
 )
 
 func (t match) and(u match) match { return max(t, u) }

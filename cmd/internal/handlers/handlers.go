@@ -81,7 +81,7 @@ type Set struct {
 	cancel  context.CancelFunc
 	loops   sync.WaitGroup
 	change  sync.Mutex          // held while handlers are replaced, and while ctx is canceled
-	leaving map[string]*handler // by name, the latest handler that was taken out of list; it may have ended; guarded by change
+	leaving map[string]*handler // by name, the handler that was removed last, which may still run; guarded by change
 }
 
 // Start starts handlers, each with a goroutine until [Set.End].

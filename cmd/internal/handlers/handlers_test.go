@@ -33,7 +33,7 @@ type fake struct {
 	batches []Batch
 	inputs  []int         // the length of each input, in bytes
 	takes   time.Duration // length of a run, which also ends with its context
-	lingers time.Duration // for how long a run goes on after the end of its context
+	lingers time.Duration // how long a run continues after its context has ended
 	result  program.Result
 	err     error
 }
@@ -357,8 +357,8 @@ func TestReplace(t *testing.T) {
 	})
 }
 
-// TestPutBack: a handler that was taken out and put back, even twice, runs its program only after the program of the
-// first one has ended, however long that ignores SIGTERM.
+// TestPutBack: if a handler is removed and added again, even twice, it runs its program only after the program of
+// the first handler has ended, however long that program ignores SIGTERM.
 func TestPutBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, handlerOf("h"))

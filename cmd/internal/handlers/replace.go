@@ -7,9 +7,9 @@ import (
 )
 
 // Replace replaces the handlers. A handler whose name is in the new list and for which keep returns true
-// goes on as it is. The others end: a running program gets SIGTERM, and after Grace SIGKILL, and queued
-// events are dropped. A new handler with the name of an old one, also of one that an earlier Replace has taken out,
-// runs its program only after the old one has ended. After End, Replace does nothing.
+// goes on as it is. The others end: a running program gets SIGTERM, and after Grace SIGKILL, and queued events are
+// dropped. A new handler with the name of a handler that has been removed, by this call or an earlier one, runs
+// its program only after the old handler has ended. After End, Replace does nothing.
 func (s *Set) Replace(handlers []Handler, keep func(name string) bool) {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -42,7 +42,8 @@ func (s *Set) Replace(handlers []Handler, keep func(name string) bool) {
 	s.forget(added)
 }
 
-// forget forgets earlier handlers that have ended, or that a handler which was added waits for. The caller holds s.change.
+// forget removes from leaving the handlers that have ended, and those for which an added handler of the same name
+// waits. The caller holds s.change.
 func (s *Set) forget(added []*handler) {
 	for _, h := range added {
 		delete(s.leaving, h.cfg.Name)
@@ -50,8 +51,8 @@ func (s *Set) forget(added []*handler) {
 	maps.DeleteFunc(s.leaving, func(_ string, h *handler) bool { return h.hasEnded() })
 }
 
-// launch starts the handler h. It first waits for the end of before, an earlier handler of the same
-// name; nil: there was none.
+// launch starts the handler h after the handler before, an earlier one of the same name, has ended. If before is
+// nil, there was none.
 func (s *Set) launch(h, before *handler) {
 	var ctx context.Context
 	ctx, h.cancel = context.WithCancel(s.ctx)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestWaitInTime: OP-93: Wait does not wait beyond the end of its context for a program that no signal ends,
-// and its error names the program's handler, also one that was taken out before.
+// and its error names the program's handler, even if that handler has been removed.
 func TestWaitInTime(t *testing.T) {
 	spec.Covers(t, "OP-93")
 	for _, removed := range []bool{false, true} {

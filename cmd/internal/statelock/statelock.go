@@ -1,10 +1,11 @@
 // Package statelock keeps a second daemon from using a state directory or a runtime directory: two daemons with one
 // directory would use the same incarnations and overwrite each other's records and state files.
 //
-// The lock is a flock on the state directory itself, so that it needs no space on the disk. Other users may look into a
-// runtime directory, and a process that can open a directory can lock it, so there the lock is on a file that only the
-// daemon's user can open. The kernel releases both when the process ends. A daemon may start while its directory does not exist, such as on a full disk, and a file
-// system may be mounted at the path later. Therefore each module that writes there calls [Lock.Hold] before.
+// The lock of a state directory is a flock on the directory itself, so that it needs no space on the disk. A
+// runtime directory can be read by other users, and a process that can open a directory can lock it. So there the
+// flock is on a file that only the daemon's user can open. The kernel releases both locks when the process ends. A
+// daemon may start while its state directory does not exist, such as on a full disk, and a file system may be
+// mounted at the path later. Therefore each module that writes there calls [Lock.Hold] first.
 package statelock
 
 import (
@@ -29,7 +30,7 @@ type Lock struct {
 
 	taking   sync.Mutex // held by Hold and HoldRuntime, perhaps while a disk does not answer; taken before mu
 	mu       sync.Mutex
-	held     []directory  // what was locked: the runtime directory, and several others if a file system was mounted at the path; guarded by mu, like all below
+	held     []directory  // the runtime directory, and each state directory that was found at the path: a file system may be mounted there later; guarded by mu, like all below
 	log      *slog.Logger // log of the daemon; nil: not known yet
 	released bool         // a directory that is locked from now on is unlocked at once
 }
@@ -38,7 +39,7 @@ type Lock struct {
 type directory struct {
 	use
 	path    string
-	file    *os.File    // the directory, or the file in it that is locked; nil: none is
+	file    *os.File    // the locked directory, or the locked file in it; nil: nothing is locked
 	info    fs.FileInfo // of the file
 	missing error       // why it is not locked
 }
@@ -77,8 +78,8 @@ func (l *Lock) Hold() error {
 // runtimeLock is the file in a runtime directory that is locked. It stays there when the daemon ends.
 const runtimeLock = "lnetd.lock"
 
-// HoldRuntime locks the runtime directory of the same daemon as [Lock.Hold] does the state directory, with a file in
-// it. One directory may be both. If the file cannot be made, as on a full disk, the directory is not locked.
+// HoldRuntime locks the runtime directory of the same daemon, by a file in it. It may be the same directory as the
+// state directory. If the file cannot be made, as on a full disk, the directory is not locked.
 func (l *Lock) HoldRuntime(dir string) error {
 	if l == nil {
 		return nil
@@ -100,7 +101,7 @@ func (l *Lock) hold(dir string, as use) error {
 	return l.holdFile(f, err, dir, as)
 }
 
-// holdFile locks a file that was opened with the given error for the directory dir.
+// holdFile locks the file f for the directory dir. The argument err is the error of opening f.
 func (l *Lock) holdFile(f *os.File, err error, dir string, as use) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

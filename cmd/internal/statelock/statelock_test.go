@@ -106,8 +106,8 @@ func TestHold(t *testing.T) {
 	second.Release()
 }
 
-// TestHoldRuntime: two daemons with state directories of their own cannot have one runtime directory. One daemon may have one
-// directory for both.
+// TestHoldRuntime: two daemons with different state directories cannot use the same runtime directory. One daemon
+// may use one directory as both.
 func TestHoldRuntime(t *testing.T) {
 	shared := t.TempDir()
 	first, err := Take(t.TempDir())
@@ -135,8 +135,8 @@ func TestHoldRuntime(t *testing.T) {
 	second.Release()
 }
 
-// TestRuntimeLockedByOthers: each user that may read the runtime directory can lock the directory itself. That does not keep a daemon from
-// starting. Other users cannot open the file that is locked.
+// TestRuntimeLockedByOthers: each user that may read the runtime directory can lock the directory itself. That
+// does not prevent a daemon from starting, because the daemon locks a file that other users cannot open.
 func TestRuntimeLockedByOthers(t *testing.T) {
 	dir := t.TempDir()
 	other, err := os.Open(dir)
@@ -160,7 +160,8 @@ func TestRuntimeLockedByOthers(t *testing.T) {
 	}
 }
 
-// TestRuntimeWithoutLocks: a runtime directory whose file system has no locks is used, and the log says that it is not locked.
+// TestRuntimeWithoutLocks: if the file system of a runtime directory has no locks, the daemon starts, and logs
+// that the directory is not locked.
 func TestRuntimeWithoutLocks(t *testing.T) {
 	l, err := take(t.TempDir(), func(int, int) error { return nil })
 	if err != nil {
