@@ -149,24 +149,18 @@ func (n *Node) reviewNets(now time.Duration) (changed, heard bool, ask []nid.Net
 			ask = append(ask, net)
 		}
 		changed, wake = changed || news, min(wake, next)
-		first := f.power.Mode() == router.Starting && !s.Heard(last, ok)
-		heard = heard && !first
-		markSilent(nis, net, s.Down(), first)
-		if at, any := lastHeard(nis, net); (first || s.Down()) && (at != last || any != ok) {
-			wake = now // the read loop of that message may not have seen that it was awaited
-		}
+		heard = heard && s.Heard(last, ok)
+		markSilent(nis, net, s.Down())
 	}
 	f.nets = nets
 	return changed, heard && (len(nets) > 0 || f.patience <= 0), ask, wake
 }
 
-// markSilent notes on all NIs of a net whether the net is silent. first says that the node waits for the first
-// message from the net.
-func markSilent(nis []*NI, net nid.Net, silent, first bool) {
+// markSilent notes on all NIs of a net whether the net is silent.
+func markSilent(nis []*NI, net nid.Net, silent bool) {
 	for _, ni := range nis {
 		if ni.cfg.Net == net {
 			ni.silent.Store(silent)
-			ni.awaited.Store(silent || first)
 		}
 	}
 }
@@ -215,7 +209,6 @@ func (n *Node) endSilence() (changed bool) {
 	n.forward.nets = nil
 	for _, ni := range *n.nis.Load() {
 		changed = ni.silent.Swap(false) || changed
-		ni.awaited.Store(false)
 	}
 	return changed
 }
@@ -246,7 +239,7 @@ func (f *forwarder) setReview(n *Node, now, wake time.Duration) {
 // heardOn notes that another node was heard by ni, while this node forwards messages.
 func (ni *NI) heardOn(at time.Duration) {
 	ni.heard.advance(at)
-	if ni.awaited.Load() {
+	if ni.silent.Load() {
 		ni.node.reviewRouting()
 	}
 }

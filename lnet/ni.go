@@ -27,7 +27,6 @@ type NI struct {
 	contacts contacts    // for lo: contacts of this node's own processes
 	heard    instant     // when another node was last heard by the NI; recorded only while this node forwards messages
 	silent   atomic.Bool // router.Silence has found that the NI's net is down
-	awaited  atomic.Bool // the next message from the net changes what this node tells as a router, see reviewNets
 	recent   recentPeers // cache of peers that were looked up lately and are still in the table
 	link     linkState
 	rail     path.Local    // state of the NI by which package path compares it with others
