@@ -80,7 +80,8 @@ func (n *Node) own(id nid.NID) *NI {
 	return nil
 }
 
-// eachPath calls f for every peer NI of the node with a NID. f must not block.
+// eachPath calls f for every peer NI of the node to which the NID id belongs: for each NID that is known of that node,
+// there may be one at each NI of this node. f must not block.
 func (n *Node) eachPath(id nid.NID, f func(*peerNI)) {
 	nis := *n.nis.Load()
 	n.peers.mu.RLock()

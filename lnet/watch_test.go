@@ -115,7 +115,8 @@ func TestWatchPeerLate(t *testing.T) {
 	}
 }
 
-// TestWatchPeerMerges: changes while f runs are merged into at most one down and one up.
+// TestWatchPeerMerges: the changes of a peer that happen while the function given to WatchPeer runs are merged into at
+// most one down and one up.
 func TestWatchPeerMerges(t *testing.T) {
 	for _, tt := range []struct {
 		name string

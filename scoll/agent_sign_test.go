@@ -85,7 +85,8 @@ func TestKeysInParts(t *testing.T) {
 	}
 }
 
-// TestMaxPayloadSigned: the longest payload that MaxPayload allows fits beside the code.
+// TestMaxPayloadSigned: the longest payload that MaxPayload allows fits into a message together with the message's
+// authentication code.
 func TestMaxPayloadSigned(t *testing.T) {
 	s := signed(t, 4, alike("a"))
 	g := s.group(0, true, scoll.Tree{})

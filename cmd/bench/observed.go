@@ -63,8 +63,9 @@ func measureObserved(b *measurement) {
 	)
 }
 
-// repeated runs a function, which performs n operations, for at least a time, and returns the mean
-// latency.
+// repeated calls run again and again, until the times that it returns add up to length or more. Each
+// call performs n operations and returns how long they took. The result is the mean latency of one
+// operation.
 func repeated(length time.Duration, n int, run func() (time.Duration, error)) (latencies, error) {
 	var took time.Duration
 	ops := 0

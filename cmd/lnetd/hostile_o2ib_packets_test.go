@@ -127,7 +127,8 @@ func spoilt(b []byte) []byte {
 	return b
 }
 
-// packets sends each of rdmaPackets as often as hostileTimes says.
+// packets sends each packet of rdmaPackets, or every third one in a short run, hostileTimes times. The device
+// must count all of them, and the traffic with the peer must go on.
 func (b *blockade) packets(t *testing.T) {
 	began := b.daemon.Reasons()
 	for _, test := range effort.Some(3, rdmaPackets) {

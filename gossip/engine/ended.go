@@ -26,11 +26,13 @@ func (m *Machine) Ended(i, ran int) bool {
 	return since >= 0 && m.ages.notAbove(byte(since))*100 > max(h.percent, 50)*h.total
 }
 
-// sinceDeath returns for how many cycles this node has taken a participant for dead, at most Limits.Dead. The death was
-// reported in the given cycle of this node. News from before a pause of this node does not count, because the node may
-// have forgotten the ages that it brought. After the report, a lower age of the participant may have come that is not
-// low enough for a live one: then less time has passed since that age exceeded the limit, or a negative one if it has not
-// yet. The ages oldest and unheard do not show how long ago the participant was heard.
+// sinceDeath returns for how many cycles, at most Limits.Dead, a participant with the given age has been dead for this
+// node, which reported the death in its cycle reported. Cycles up to pause.held, the latest one in which a pause of this
+// node suppressed events, do not count, because the node may have forgotten the ages that it had before.
+//
+// A lower age may have come after the report. If it is above Limits.Again, the participant is still dead, but only the
+// cycles since that age exceeded Limits.Dead count; the result is negative if it has not exceeded Limits.Dead yet. The
+// ages oldest and unheard do not show when the participant was last heard, so then all cycles since the report count.
 func (m *Machine) sinceDeath(age int, reported uint64) int {
 	since := min(m.cycle-max(reported, m.pause.held), uint64(m.limits.Dead))
 	if age >= oldest {

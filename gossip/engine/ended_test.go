@@ -75,8 +75,10 @@ func TestEndedMinority(t *testing.T) {
 	}
 }
 
-// TestEndedUncertain: GO-83: a quorum of more than half is asked for, but not less than half. A participant that has
-// never been alive has not ended, nor has any while the node is unsure or tracks only some participants.
+// TestEndedUncertain: GO-83: a participant has ended only if there is news since its death of more than Config.Quorum
+// percent of all participants, and of more than half of them even if Config.Quorum is lower. A participant that has
+// never been alive has not ended. No participant has ended as long as this node is unsure after a pause of its own
+// (Unsure), or if it has the ages of only some participants (Config.Columns).
 func TestEndedUncertain(t *testing.T) {
 	spec.Covers(t, "GO-83")
 	for _, tt := range []struct {

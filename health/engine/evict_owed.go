@@ -26,8 +26,8 @@ func (b *batch) awayFor(s *Server, i int32) time.Duration {
 	return max(s.members.list[i].deadSince, b.began) + max(s.cfg.Quorum, 0)
 }
 
-// onlyOwed reports whether a batch is a withdrawal, and all servers that have not answered it have been dead for
-// T_q.
+// onlyOwed reports whether a batch is a settled withdrawal of evictions that is kept only for servers that have been
+// away for T_q: all servers that have not answered it are dead, and have missed it for that long (see awayFor).
 func (b *batch) onlyOwed(s *Server) bool {
 	return b.withdraw && b.settled && !slices.ContainsFunc(b.missing, func(i int32) bool { return s.members.alive(i) || s.now < b.awayFor(s, i) })
 }

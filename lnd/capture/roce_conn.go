@@ -126,9 +126,11 @@ func (r *roce) forget(c *roceConn, cause error) {
 	r.conns.Remove(c.age)
 }
 
-// pair finds the connection of a RoCE ACK with the number psn that was sent to the queue pair end: the
-// connection in which a packet with this PSN requested an ACK. The parameter half is the connection to
-// which that queue pair belonged so far, or nil.
+// pair finds the connection to which a RoCE ACK belongs that has the number psn, and was sent to the
+// queue pair that the parameter end identifies. It looks for a connection in which a packet with this
+// PSN asked for an ACK, and whose initiator's queue pair is not known yet: it is this one. The
+// parameter half is the connection that was opened for that queue pair before, or nil: pair joins it
+// to the connection found. If there is none, pair returns half.
 func (r *roce) pair(half *roceConn, end qpEnd, psn ibta.PSN) *roceConn {
 	for e := r.conns.Back(); e != nil; e = e.Prev() {
 		c := e.Value.(*roceConn)

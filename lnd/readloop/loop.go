@@ -221,8 +221,9 @@ func (l *Loop) Late() bool {
 	return since != machine.Never && l.clock.Now()-since > l.maxAbsence
 }
 
-// Recall takes an idle loop back, for a caller that needs something read soon. It counts
-// as a delay only if the follower is late.
+// Recall takes an idle loop back from its follower, for a caller that needs something read soon. If
+// the follower has been away for longer than it may (see Late), the hand-over counts as one that has
+// delayed a message, so that the next hand-overs are rarer.
 func (l *Loop) Recall() {
 	if !l.Idle() {
 		return

@@ -10,8 +10,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestForeignPuts: a stranger sends PUTs to portal 0 that are no pushes. They are dropped. Held, they would stop its connection,
-// and take the slots of its pushes for ever, or those of the gateway through which it sends.
+// TestForeignPuts: a stranger sends PUTs to portal 0 that are no pushes. They are dropped. If they were held, as pushes
+// are, the connection on which they came would stop. Nothing would ever take them, so they would use up for ever what
+// pushShare allows the neighbour that sent them, which is the stranger or its gateway.
 func TestForeignPuts(t *testing.T) {
 	spec.Covers(t, "PD-29", "PT-42")
 	w := newCable(t)

@@ -73,8 +73,9 @@ func (p *plan) way(from, to int) (nodes []int, hops [][2]int) {
 	return nodes, hops
 }
 
-// probes writes rounds of probes, one a second, twice as many as there are connections between two nodes, so that all of
-// these are used. All probes of the last round must be answered. It begins when the others have ended by their time-outs.
+// probes adds rounds of probes to the scenario. In a round each node sends a PUT to every other node. First there is a
+// round a second, twice as many rounds as there are connections between two nodes, so that all connections are used. When
+// all these probes have ended, by their time-outs at the latest, there is a last round: all its probes must be answered.
 func (p *plan) probes() {
 	most := 0
 	for from := 1; from <= p.nodes; from++ {

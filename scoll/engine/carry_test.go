@@ -142,8 +142,9 @@ func TestPassedOn(t *testing.T) {
 	}
 }
 
-// TestPassedOnOnce: G-SC-8: if an answer is unfinished its parts are not passed on, and the
-// child's subtree is listed as missing.
+// TestPassedOnOnce: G-SC-8: a part of a child's answer has come, but the last part does not come or does
+// not fit. Then no part is passed on to the parent, and the child's subtree is listed as missing. If
+// the child's module answers in place of its service, only what that answer carries is passed on.
 func TestPassedOnOnce(t *testing.T) {
 	spec.Covers(t, "G-SC-8")
 	five, seven := carried(5, 0, true, "five"), carried(7, 0, true, "7")

@@ -85,7 +85,7 @@ func (s *solo) says(i int, l wire.Lists) {
 	s.hear(i, v(1, 1), wire.Message{Kind: wire.Update, Lists: &l})
 }
 
-// update delivers an update of node 1, whether the machine knows node 1 or not.
+// update delivers an update that node 1 has sent. The machine need not know node 1.
 func (s *solo) update(l wire.Lists) {
 	s.t.Helper()
 	s.hear(1, v(1, 1), wire.Message{Kind: wire.Update, Lists: &l})

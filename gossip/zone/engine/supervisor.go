@@ -156,8 +156,10 @@ func (s *supervision) welcome(m *Machine, g *guarded, d *wire.Dispatch, taken bo
 	m.dispatch(d.From, answer, false)
 }
 
-// settle publishes changes of a zone. A zone that said goodbye, or never had an active
-// delegate, ends with its last delegate; any other zone becomes stale.
+// settle brings the census entry of a zone up to date after its delegates have changed. If a delegate
+// is active, the entry says what that one has reported. If there are no delegates any more, and the
+// zone said goodbye or never had an entry, the supervisor stops guarding it. Any other entry stays,
+// and is marked as stale after a while (see age).
 func (s *supervision) settle(m *Machine, g *guarded, bye bool) {
 	defer s.rearm()
 	g.due = machine.Never

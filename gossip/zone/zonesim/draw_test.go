@@ -136,8 +136,9 @@ func (p *plan) mildFault() {
 	}
 }
 
-// wildPlan draws a scenario of any faults, many at a time, with any Θ. Some time after all have
-// ended everything must be right.
+// wildPlan draws a scenario with faults of any kind, many at a time. Θ, the number of nodes that must
+// suspect a member before it is removed, is 1 to 3. Some time after the last fault has ended, all
+// nodes must have the right views and the same attributes.
 func wildPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, 2, 24, fmt.Sprintf(" loss %d%%", seed%3*3))

@@ -13,7 +13,8 @@ import (
 	"ulnet/lnd/o2iblnd/kib"
 )
 
-// frame has the bytes of a captured packet that are o2iblnd's: a message, or a reject if that is set.
+// frame has those bytes of a captured packet that o2iblnd itself wrote: a message or, if the field reject is set, the
+// private data of a CM rejection (REJ).
 type frame struct {
 	name   string
 	bytes  []byte

@@ -189,8 +189,10 @@ func TestBulkBounds(t *testing.T) {
 	}
 }
 
-// TestInTurn: requests of consoles wait while one of them gets its list of destinations, and
-// are answered in their order; too many are dropped. Without the list there is no answer.
+// TestInTurn: a node fetches, with a GET, the list of destinations of a console's request. Until the
+// list has come, later requests of that console wait, at most MaxWaiting; further ones are dropped.
+// Those that wait are answered in the order in which they came. A request whose list does not come
+// gets no answer.
 func TestInTurn(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l := newLab(t, engine.Config{MaxWaiting: 2}, node1)

@@ -158,8 +158,9 @@ func TestAckLost(t *testing.T) {
 }
 
 // TestNeedlessRepair: RM-A21, RFC 4015: a member gets a datagram by multicast after it has got
-// the same datagram as a repair. If the origin knew of the repair, it is told that the repair
-// was needless and restores its limit. If it did not know of the repair, it is not told either.
+// the same datagram as a repair. If the origin knew of the repair, it has lowered its limit of
+// datagrams in flight. Then it is told that the repair was needless, and restores the limit. If it
+// did not know of the repair, it is not told that it was needless either.
 func TestNeedlessRepair(t *testing.T) {
 	spec.Covers(t, "RM-A21")
 	for name, told := range map[string]bool{"told": true, "not told": false} {

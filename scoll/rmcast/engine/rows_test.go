@@ -119,8 +119,8 @@ func TestPace(t *testing.T) {
 }
 
 // TestPacedSources: RM-34: eight sources send to receivers with room for 48 datagrams of 2 KiB.
-// There are never more than that in flight, and repairs below an origin lower the origin's
-// limit.
+// There are never more than 96 datagrams in flight. When members below an origin in the tree make
+// repairs, the origin lowers its limit of datagrams in flight.
 func TestPacedSources(t *testing.T) {
 	spec.Covers(t, "RM-34")
 	w, _ := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) {

@@ -29,7 +29,8 @@ type Numbers struct {
 
 var _ softroce.Numbers = (*Numbers)(nil)
 
-// Numbers returns the numbers that node uses in the recording.
+// Numbers returns the numbers that the given node chose in the recording: its queue pair numbers, first PSNs, cookies and
+// the others that the type Numbers has.
 func (s *Script) Numbers(node netip.Addr) *Numbers {
 	n := &Numbers{}
 	for i := range s.Packets {
