@@ -176,7 +176,7 @@ func put(b *bbolt.Bucket, key, value []byte, count *uint64) error {
 const maxExpired = 2 * maxBatch
 
 // forget removes expired keys, at most maxExpired, and subtracts their number from the count. The bucket is that of the
-// tombstones or that of their epochs. Both have the same keys, which begin with the time of expiry, so the expired ones
+// tombstones or that of their epochs. Keys of both have the same form and begin with the time of expiry, so the expired ones
 // come first. A key of another length that it meets there is no tombstone's, and is removed whatever it says.
 func forget(b *bbolt.Bucket, now time.Time, count *uint64) error {
 	c := b.Cursor()
