@@ -31,7 +31,8 @@ func TestExchangeUnderFaults(t *testing.T) {
 	const effects = "loss 5% duplicate 20% reorder 20% latency 1ms±1ms"
 	a := newSpoiledNode(t, "127.0.0.71", port, "type PUT portal 4 "+effects, "type ACK "+effects)
 	b := newSpoiledNode(t, "127.0.0.72", port, "type PUT portal 4 "+effects)
-	var arrived, sent, failed, acked atomic.Int64
+	var arrived int64
+	var sent, failed, acked atomic.Int64
 	got := make(chan struct{}, 4*messages) // room for four copies of each message
 	receive(t, b.Table(), got)
 	count := func(e *portals.Event) {
@@ -54,16 +55,19 @@ func TestExchangeUnderFaults(t *testing.T) {
 	// an MD are timed at a time.
 	const timed = 8
 	settled := func() bool {
-		arrived.Add(int64(len(got)))
-		for range len(got) {
+		for n := len(got); n > 0; n-- { // n is fixed: a message that arrives meanwhile counts at the next call
 			<-got
+			arrived++
 		}
 		atA, atB := a.Status().Faults.Plan, b.Status().Faults.Plan
-		return arrived.Load() == survivors(messages, atA.Rules[0], atB.Rules[0]) &&
+		return arrived == survivors(messages, atA.Rules[0], atB.Rules[0]) &&
 			acked.Load() >= messages-timed && atA.Held+atB.Held == 0
 	}
 	if !lndtest.Poll(settled) {
-		t.Errorf("%d arrived, %d were acknowledged\na: %+v\nb: %+v", arrived.Load(), acked.Load(), a.Status().Faults.Plan, b.Status().Faults.Plan)
+		t.Errorf("%d arrived, %d were acknowledged", arrived, acked.Load())
+		for _, n := range []*node.Node{a, b} {
+			t.Logf("faults %+v\nstatistics %+v", n.Status().Faults.Plan, n.Table().Node().Snapshot().Stats)
+		}
 	}
 	if n := acked.Load(); n > messages {
 		t.Errorf("%d ACKs of %d PUTs", n, messages)
