@@ -13,8 +13,8 @@ import (
 // from the network.
 const filePrefix = "scoll-"
 
-// lockName is the name of the file whose lock stands for the folder. A lock on the folder itself
-// could fail, because this process already holds one if the folder is that of the daemon's state.
+// lockName is the name of the file whose lock stands for the folder. The folder itself cannot be locked
+// if it is the state directory, because the daemon has locked that already.
 const lockName = "scoll.lock"
 
 // folder is the folder of files with bulk data, and its lock. A daemon that gets the lock at its

@@ -61,8 +61,8 @@ type memo struct {
 	order []memoEntry      // requests in order, the oldest first; guarded by mu
 }
 
-// memoKey identifies a request. If it had the id only, a member that got a request could send a different one with
-// the same id first, and this node would return the answer to that one when the genuine request comes.
+// memoKey identifies a request. The id alone would not do: a member that got a request could send this node a false
+// request with the same id before the genuine one arrives. The genuine request would get the answer to the false one.
 type memoKey struct {
 	root    nid.NID
 	payload [sha256.Size]byte // digest of the payload, which contains the id

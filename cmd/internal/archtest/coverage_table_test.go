@@ -65,8 +65,8 @@ func goals(pkgs []*Package) map[string]bool {
 	return found
 }
 
-// Unclaimed returns a line for each row that is due and that no test claims. A goal needs no test if
-// cmd/bench measures it.
+// Unclaimed returns a line for each row that a test must claim (see due) and that no test claims. A goal needs no
+// test if cmd/bench measures it.
 func (c *Coverage) Unclaimed() []string {
 	var bad []string
 	for _, r := range c.spec.Rows {
@@ -77,8 +77,8 @@ func (c *Coverage) Unclaimed() []string {
 	return bad
 }
 
-// Unbroken returns the sections, such as "goals.md: Simulation", that have rows that are due, but no
-// mutant that breaks one of their rows.
+// Unbroken returns the sections, such as "goals.md: Simulation", without a mutant that breaks one of their rows. It
+// leaves out sections that have no row that a test must claim (see due).
 func (c *Coverage) Unbroken() []string {
 	var sections []string
 	broken := map[string]bool{}

@@ -168,8 +168,8 @@ func handlerSection(to *[]Handler, file string) setting {
 	}}
 }
 
-// checkHandlers refuses handlers of events that cannot happen here. For gossip it suffices that
-// a command can start it later.
+// checkHandlers refuses handlers of events that cannot happen here: those of zones or client health if the node
+// does not take part in these. It accepts handlers for gossip in any case, because a command can start gossip later.
 func (c *Config) checkHandlers() error {
 	for i := range c.Handlers {
 		h := &c.Handlers[i]

@@ -18,7 +18,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// fakeGossip answers each question with its own content, and records the question.
+// fakeGossip has a fixed answer for each operation. The field said has the contents of the requests so far.
 type fakeGossip struct {
 	said []string
 	err  error // the error that all commands return

@@ -20,7 +20,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// fakeHealth answers with its own content, and records the questions.
+// fakeHealth has a fixed answer for each operation. All fields except err have the contents of the requests so far.
 type fakeHealth struct {
 	filters    []healthmod.ClientFilter
 	everywhere []healthmod.EverywhereFilter

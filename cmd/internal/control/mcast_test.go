@@ -17,7 +17,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// fakeMcast answers each question with its own content, and records the question.
+// fakeMcast has a fixed answer for each operation. The field said has the contents of the requests so far.
 type fakeMcast struct {
 	said []string
 	err  error

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPeers: the client fetches the pages one after another. It can ask for one NID. An invalid
-// page is refused.
+// TestPeers: a client can fetch the peers page by page, or those of one NID. A request for a page of less than one
+// node, or more than MaxPeerPage nodes, is an error.
 func TestPeers(t *testing.T) {
 	first, second := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")
 	d := serve(t, Config{Routes: (&fakeNode{peers: func(after nid.NID, limit int) node.PeerPage {

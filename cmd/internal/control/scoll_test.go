@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// fakeScoll answers each question with its own content, and records the question.
+// fakeScoll has a fixed answer for each operation. The field said has the contents of the requests so far.
 type fakeScoll struct {
 	said []string
 	err  error

@@ -18,7 +18,7 @@ import (
 	"ulnet/gossip/zone/engine"
 )
 
-// fakeZone answers each question with its own content, and records the question.
+// fakeZone has a fixed answer for each operation. The field said has the contents of the requests so far.
 type fakeZone struct {
 	said []string
 	err  error

@@ -31,7 +31,7 @@ func recorded(t testing.TB) (list []capture.Record) {
 	return list
 }
 
-// first returns the first message to a portal after the given number of messages to it.
+// first returns the first message to a portal in list[after:], and its index in list.
 func first(t testing.TB, list []capture.Record, portal uint32, after int) (capture.Record, int) {
 	for i := after; i < len(list); i++ {
 		if p, ok := list[i].Portal(); ok && p == portal {

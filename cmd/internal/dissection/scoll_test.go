@@ -48,8 +48,8 @@ func checkExchange(t *testing.T, file string) {
 			t.Errorf("frame %d: %v, odd: %v", r.Frame, hopped, odd)
 		}
 	})
-	// The numbers of fetches and of messages about progress depend on timing; each of the five
-	// members fetches at least once.
+	// The numbers of fetches and of messages about progress depend on timing. Each of the five members
+	// fetches at least once for each of the two broadcasts with bulk data.
 	if seen["fetch"] != seen["data"] || seen["fetch"] < 10 || seen["fetch"] > 15 || seen["progress"] < 2 || seen["progress"] > 4 {
 		t.Errorf("found %v", seen)
 	}

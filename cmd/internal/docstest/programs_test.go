@@ -107,10 +107,10 @@ func copyTree(t *testing.T) string {
 	return dir
 }
 
-// TestPrograms: another module builds the program of the README and the programs of other
-// documents, beside this repository. In the long form it requires a clone by a path, as library.md
-// says. That gives the packages another version, so that go compiles all of them again; otherwise
-// both modules are in a workspace, and go has compiled most packages for other tests.
+// TestPrograms: another Go module builds the program of the README and the programs of other documents with
+// the packages of this repository. In a long run the module has a replace directive with the path of a clone,
+// as library.md says. The packages then have another version, so go compiles all of them again. In other runs
+// both modules are in a Go workspace, and go uses the packages that it has compiled for other tests.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a module; skipped by -short")

@@ -100,7 +100,7 @@ func script(b block) (text, want string) {
 	return strings.Join(lines, "\n"), b.output
 }
 
-// Only figures, times and names of nodes may differ from run to run.
+// differ matches the parts of a line that may differ from run to run: figures, times and names of nodes.
 var differ = []*regexp.Regexp{
 	regexp.MustCompile(`\b[0-9a-f]{32}\b`),
 	regexp.MustCompile(`\b\d[-\w.=]*@(tcp|o2ib)\d*\b`),

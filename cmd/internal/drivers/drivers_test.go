@@ -25,7 +25,7 @@ func TestHintUnreached(t *testing.T) {
 	}
 }
 
-// TestHintStart: if an interface is in use already, the hint does not suggest a wrong address.
+// TestHintStart: if an NI cannot be started, the hint is about the cause of the error, whatever the driver is.
 func TestHintStart(t *testing.T) {
 	for _, test := range []struct {
 		err  error

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// user is the number of the user and the group lnetd in the image. Kubernetes checks by the number
-// that it is not root.
+// user is the number of the user and the group lnetd in the image. Kubernetes checks by this number
+// that the user is not root.
 const user = 65532
 
 // The folders that lnetd writes to. They belong to its user.

@@ -43,8 +43,9 @@ func read(path string) (uint64, error) {
 	return n, nil
 }
 
-// setAside renames a damaged file, so that people can examine it. The next damaged file will
-// replace that one.
+// setAside renames a file if the error why is errDamaged, so that people can examine the file. It returns an
+// error that says the new name, or why the file could not be renamed; nil: the file is not damaged. The next
+// file that is damaged replaces the renamed one.
 func setAside(path string, why error) error {
 	if !errors.Is(why, errDamaged) {
 		return nil

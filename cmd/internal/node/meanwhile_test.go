@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// TestLNetTakenDownMeanwhile: an addition that waits for another change while LNet is taken down on the node adds
-// nothing afterwards.
+// TestLNetTakenDownMeanwhile: a call that adds networks, routes, a peer or a rule waits for a lock, and meanwhile LNet
+// is taken down on the node. When the call gets the lock, it returns an error instead of adding anything.
 func TestLNetTakenDownMeanwhile(t *testing.T) {
 	cfg := config.Default()
 	cfg.Networks = "lo"

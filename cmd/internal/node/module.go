@@ -72,9 +72,10 @@ func (h *Host) NIDs() []nid.NID {
 	return list
 }
 
-// Self returns the NID that a module uses as its own. That is the NID that the module's section configures;
-// without one, the node's NID in the list of gossip; without that one, too, the node's only NID. If the node
-// has no NID or several, Self returns an error that begins with the text needs, such as "gossip needs".
+// Self returns the NID that a module uses as its own: the NID that the module's section configures, or else a
+// NID of this node that is in the list of gossip, or else the node's only NID. If none of these exists, Self
+// returns an error that begins with the text needs, such as "gossip needs". A configured NID that is no NID of
+// this node is an error, too.
 func (h *Host) Self(section, needs string, configured nid.NID) (nid.NID, error) {
 	own := h.NIDs()
 	if configured.IsValid() {

@@ -23,7 +23,7 @@ type laptop struct {
 	n  *node.Node
 }
 
-// with returns a configuration with an NI on eth0, and one on eth1 if it is given credits.
+// with returns a configuration with an NI on eth0 and, unless credits is "", an NI on eth1 with these peer_credits.
 func with(t *testing.T, credits string) *config.Loaded {
 	text := "net:\n  - net type: tcp\n    local NI(s):\n      - interfaces: {0: eth0}\n"
 	if credits != "" {
@@ -91,8 +91,8 @@ func (h *laptop) has(want string) {
 	}
 }
 
-// events are changes of eth1 after which its name no longer stands for the address of its NI. The field now has the
-// address for which the name stands then; "": none.
+// events are changes of eth1 after which its name no longer stands for the address of its NI. After the change the
+// name stands for the address in the field now, or for none if now is "".
 var events = []struct {
 	name, now string
 	happen    func(*laptop)
@@ -144,7 +144,8 @@ func TestReloadInterfaceChanged(t *testing.T) {
 	}
 }
 
-// TestRemoveInterfaceChanged: 'net del --if' removes such an NI, too.
+// TestRemoveInterfaceChanged: 'net del --if' removes an NI that was started by the name of its interface, even if the
+// name does not stand for the NI's address now.
 func TestRemoveInterfaceChanged(t *testing.T) {
 	for _, e := range events {
 		t.Run(e.name, func(t *testing.T) {

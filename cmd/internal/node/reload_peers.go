@@ -13,8 +13,8 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// peers changes the configured peers. Peers lose NIDs before others get these, because a NID may move from one
-// configured peer to another, which is refused while it has the NID.
+// peers changes the configured peers. A NID may move from one configured peer to another. It cannot be added to
+// its new peer while the old one has it, so all removals of NIDs come before the additions.
 func (r *reload) peers() {
 	for _, p := range r.was.Peer {
 		switch now := configured(r.will.Peer, p.Primary); {

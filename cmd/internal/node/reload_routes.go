@@ -39,8 +39,9 @@ func (r *reload) removeRoutes() {
 	})
 }
 
-// addRoutes adds routes that the node does not use yet: new ones, and those by gateways on networks
-// that it was not on. A route of both configurations that a command has removed is not added.
+// addRoutes adds the routes that only the new configuration has. It also adds routes of both configurations
+// that the node could not use on its old networks, such as those whose gateway is on a network that the node
+// was not on. It does not add a route of both configurations that a command has removed.
 func (r *reload) addRoutes() {
 	list := lacking(routesOf(r.will.Route), routesOf(r.n.usable(r.was.Route)))
 	r.addLines(r.routeKey(), "add route ", list, func(context.Context) ([]route.Route, func(context.Context) error, error) {

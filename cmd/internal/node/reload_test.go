@@ -292,7 +292,7 @@ func TestReloadKeepsCommands(t *testing.T) {
 	if after := state(t, n); after != strings.ReplaceAll(before, "alive_router_check_interval: 60", "alive_router_check_interval: 9") {
 		t.Errorf("after the reload\n%s\nbefore\n%s", after, before)
 	}
-	// A reload that would remove what a command has removed already is no error.
+	// The reload succeeds although a command has already removed items that are not in the new configuration.
 	if _, err := n.Reload(t.Context(), to, loaded(t, port+"networks: tcp(127.0.0.81)\n")); err != nil {
 		t.Error(err)
 	}
@@ -322,7 +322,8 @@ func TestReloadWithoutLNet(t *testing.T) {
 	}
 }
 
-// TestReloadIP2Nets: networks by addresses are resolved, as at a start.
+// TestReloadIP2Nets: if the new configuration has ip2nets, which chooses networks by the addresses of the host, a
+// reload starts the chosen networks, as a start of the daemon does.
 func TestReloadIP2Nets(t *testing.T) {
 	spec.Covers(t, "OP-6")
 	port := freePort(t)

@@ -53,7 +53,8 @@ func nodeWithUnsent(t *testing.T) (*node.Node, *node.Editor) {
 	return n, e
 }
 
-// TestUnconfigureWithUnsent: LNet is taken down although a message could not be sent: this is a warning.
+// TestUnconfigureWithUnsent: LNet is taken down although a message could not be sent. The answer has a warning about
+// the message, and no error.
 func TestUnconfigureWithUnsent(t *testing.T) {
 	n, _ := nodeWithUnsent(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -67,8 +68,8 @@ func TestUnconfigureWithUnsent(t *testing.T) {
 	}
 }
 
-// TestRemoveWithUnsent: a network is removed although a message could not be sent: this is a warning. A file that is
-// removed goes on with its other networks and its peer, and its removal can be finished.
+// TestRemoveWithUnsent: 'lnetctl import --del' removes the two networks and the peer in a file although a message on
+// the first network could not be sent. The result has a warning about the message, and no error.
 func TestRemoveWithUnsent(t *testing.T) {
 	n, e := nodeWithUnsent(t)
 	if err := e.AddPeer(t.Context(), tree.Peer{Primary: nid.MustParse("127.0.0.77@tcp1")}); err != nil {

@@ -50,9 +50,9 @@ func TestExchangeUnderFaults(t *testing.T) {
 		t.Errorf("%d of %d were sent, %d failed", sent.Load(), messages, failed.Load())
 	}
 	// Faults duplicate ACKs, so more of them arrive than PUTs were sent. portals accepts as many ACKs
-	// as there were PUTs: the copy of an ACK replaces one that was lost, except for PUTs that are
-	// timed. Each of these accepts only its own ACK, so its lost ACK stays missing. At most 8 PUTs of
-	// an MD are timed at a time.
+	// as there were PUTs: the copy of one ACK counts in place of another one that was lost. The exception
+	// is a PUT whose latency portals measures, of which an MD has at most 8 at a time. It accepts only its
+	// own ACK, so it has no ACK event if this ACK was lost.
 	const timed = 8
 	settled := func() bool {
 		for n := len(got); n > 0; n-- { // n is fixed: a message that arrives meanwhile counts at the next call

@@ -39,7 +39,7 @@ func TestNothingWithoutLNet(t *testing.T) {
 	}
 }
 
-// TestConfiguredRuleTwice: LNet is configured with a rule that the node has already.
+// TestConfiguredRuleTwice: if the configuration has a selection rule twice, the node starts, and has the rule once.
 func TestConfiguredRuleTwice(t *testing.T) {
 	l := loaded(t, freePort(t)+"networks: tcp(127.0.0.81)\nudsp: [{src: tcp, priority: 1}]\n")
 	l.UDSP = append(l.UDSP, l.UDSP[0])

@@ -18,8 +18,8 @@ type Tool struct {
 	Name  string                       // name of the program
 	Root  func(cli.Env) *cobra.Command // makes a new tree of commands
 	Usage string                       // text to print for a command that does not exist
-	// Part makes a tree with one of the commands at its top, which is all that most calls need; with
-	// none if there is no command of this name. Nil: calls get the whole tree.
+	// Part makes a tree whose top level has only the command with this name, which is all that most calls
+	// need. If there is no such command, the tree has no commands. Nil: all calls use Root.
 	Part func(env cli.Env, name string) *cobra.Command
 	// Exec runs a command of a tree and returns its exit code; nil: cli.Run.
 	Exec func(ctx context.Context, env cli.Env, root *cobra.Command, args []string) int

@@ -187,8 +187,8 @@ func TestRuntimeWithoutLocks(t *testing.T) {
 	}
 }
 
-// TestHoldLater: a file system without locks that is mounted later is reported once, and a directory that is locked
-// after Release is free at once.
+// TestHoldLater: a state directory appears after the start. If its file system has no locks, several calls of Hold
+// log that once. A Hold that comes after Release does not keep the directory locked.
 func TestHoldLater(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	var log strings.Builder
@@ -216,7 +216,8 @@ func TestHoldLater(t *testing.T) {
 	wantFree(t, dir)
 }
 
-// TestReleaseStuck: Release does not wait for a disk that does not answer, and what is locked after it is free.
+// TestReleaseStuck: Release does not wait for a Hold whose disk does not answer. When that Hold ends, the directory is
+// not locked.
 func TestReleaseStuck(t *testing.T) {
 	dir := t.TempDir()
 	reached, answer := make(chan bool), make(chan bool)

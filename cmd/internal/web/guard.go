@@ -160,5 +160,6 @@ func withoutPort(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
 }
 
-// canonical returns a name as it is compared: in lower case, without the dot of the root.
+// canonical returns a host name in the form in which names are compared: in lower case, without the dot that
+// may end a full DNS name.
 func canonical(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }

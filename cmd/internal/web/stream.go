@@ -8,9 +8,9 @@ import (
 // eventTimeout is the time in which a client must receive an event of a stream.
 const eventTimeout = 10 * time.Second
 
-// SendEvent sends a JSON text as a server-sent event, or without one a comment, which shows that the
-// connection works. It reports whether the client can have received it; a client that does not read
-// for 10 s has not.
+// SendEvent sends a JSON text as a server-sent event. If text is nil, it sends an SSE comment, which shows
+// that the connection works. It returns false if the client cannot have received what was sent, such as a
+// client that does not read for 10 s.
 func SendEvent(w http.ResponseWriter, text []byte) bool {
 	c := http.NewResponseController(w)
 	if c.SetWriteDeadline(time.Now().Add(eventTimeout)) != nil {

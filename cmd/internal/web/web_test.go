@@ -157,8 +157,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestOrders: an order is a POST of its path with JSON of a known, short length, from this host or from
-// no page at all.
+// TestOrders: an order is accepted only as a POST to its exact path, with JSON as the content type, a
+// Content-Length of at most 4096, and a Host header and, if there is one, an Origin header that name this host.
 func TestOrders(t *testing.T) {
 	spec.Covers(t, "OP-61")
 	at := start(t, "0")

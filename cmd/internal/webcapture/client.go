@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// client is the receiver of a stream. The deadline that endBy sets also limits the later deadlines that
-// the sender of an event sets.
+// client is the http.ResponseWriter of a stream. After a call of endBy, SetWriteDeadline sets no deadline
+// that is later than the one of endBy.
 type client struct {
 	http.ResponseWriter
 

@@ -23,7 +23,8 @@ type gate struct {
 	unread seldom        // bounds the lines of the log about a token that cannot be read
 }
 
-// seldom bounds how often a line is logged that clients without the token can cause.
+// seldom lets a log line of one kind pass once per logInterval, because clients without the token can cause
+// such a line by each request.
 type seldom struct {
 	mu     sync.Mutex
 	logged time.Time // when the line was last logged; guarded by mu

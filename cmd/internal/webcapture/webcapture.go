@@ -110,7 +110,8 @@ func (c *Capture) Close(ctx context.Context) error {
 	}
 }
 
-// begin makes a new capture the one that runs, if none does. The caller calls end.
+// begin begins a capture of at most limit bytes, which replaces the last one, and returns where its bytes are
+// kept. If a capture runs already, ok is false. If ok is true, the caller calls end when the capture has ended.
 func (c *Capture) begin(limit int) (k *keeper, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -187,8 +187,8 @@ func TestErrorLayouts(t *testing.T) {
 	}
 }
 
-// TestWritePlain: empty parts have no lines of their own. The layout of libyaml has libyaml's
-// tag and quotes.
+// TestWritePlain: null is written as nothing and an empty mapping as {}, on the line of the key. Only the layout of
+// libyaml has the tag ! and single quotes around a text, as libyaml writes them.
 func TestWritePlain(t *testing.T) {
 	type failure struct {
 		Ping  *int           `json:"ping"`

@@ -137,7 +137,8 @@ func (h *healthNodes) stop(i int) {
 	h.nodes[i] = nil
 }
 
-// settled reports whether a client is connected to the given number of servers, which agree.
+// settled reports whether client i is connected to n servers, and all servers that run show it as connected, with
+// the master and the incarnation that the client itself shows.
 func (h *healthNodes) settled(i, n int) bool {
 	s, err := h.nodes[i].Status()
 	if err != nil {

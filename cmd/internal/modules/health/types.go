@@ -146,9 +146,9 @@ type Peer struct {
 	Self      bool    `json:"self"`      // this is the server that answers
 	Alive     bool    `json:"alive"`     // gossip reports the server as alive
 	Lifetimes uint64  `json:"lifetimes"` // how often the server has died, as far as gossip knows
-	// Clients is how many clients of this server have the other server as their master.
+	// Clients is how many clients of the server that answers have the server with this NID as their master.
 	Clients int `json:"clients"`
-	// Draining is nil if it is not known: that server has not reported that it drains.
+	// Draining is nil if the server with this NID is not the one that answers, and has not reported that it drains.
 	Draining *bool `json:"draining,omitempty"`
 }
 

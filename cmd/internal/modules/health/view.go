@@ -146,8 +146,9 @@ func (v *view) look(now time.Duration) {
 	}
 }
 
-// settle ends the time of settling after a start, if the time is over or the agent has heard all
-// servers that were alive before. A server that it has not heard has died since.
+// settle ends the settling that begins when gossip starts again: when the agent reports as alive all servers that
+// were alive before, or when over is true because the time for settling has passed. A server that was alive before
+// and that the agent does not report as alive by then counts as dead, with one more death.
 func (v *view) settle(agent *gossip.Agent, over bool) {
 	missing := func(id nid.NID, s gossipmod.Vital) bool {
 		alive, _ := agent.Alive(id)

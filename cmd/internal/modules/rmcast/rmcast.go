@@ -122,8 +122,8 @@ func (g *group) start() error {
 	return g.join()
 }
 
-// memberTimeout converts the configured timeout to the manager's form: 0 means never in the
-// configuration.
+// memberTimeout returns the configured timeout in the form of rmcast.ManagerConfig. A member that is silent is
+// never left behind if the timeout is 0 in the configuration, or negative in rmcast.ManagerConfig.
 func (g *group) memberTimeout() time.Duration {
 	if g.cfg.MemberTimeout == 0 {
 		return -1

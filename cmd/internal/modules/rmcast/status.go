@@ -16,10 +16,10 @@ type Status struct {
 	NID    nid.NID       `json:"nid"`    // NID of this node in its groups
 	Groups []GroupStatus `json:"groups"` // the groups, in the order of the configuration
 	Strays uint64        `json:"strays"` // number of messages for groups that this node is not in
-	// NotSent is the number of messages to members and managers that did not leave, because LNet failed or too many waited for
-	// the node to read them.
+	// NotSent is the number of messages to members and managers, multicasts included, that this node could not send,
+	// because LNet failed, or because too many messages waited for a receiver that did not read them.
 	NotSent uint64 `json:"not_sent"`
-	// RefusalsUnsent is the number of answers of managers on this node to refused messages that did not leave.
+	// RefusalsUnsent counts answers that could not be sent: those of managers on this node to messages that they refuse.
 	RefusalsUnsent uint64 `json:"refusals_unsent"`
 	// Keys is the number of keys; 0: messages are not signed.
 	Keys      int       `json:"keys"`
@@ -73,7 +73,8 @@ type Stream struct {
 	Head      uint64  `json:"head"`      // all datagrams below this number were sent, as far as known here
 }
 
-// Wait is a message that waits for acknowledgements, and the edge of its origin's tree at which one of them is missing.
+// Wait is a message for which an acknowledgement is missing, and the edge of its origin's tree, from parent to child,
+// over which the acknowledgement has not come.
 type Wait struct {
 	Origin  nid.NID `json:"origin"`           // NID of the origin's node
 	Seq     uint64  `json:"seq"`              // sequence number of the message's first datagram

@@ -20,8 +20,8 @@ const (
 	carryTimeout = 10 * time.Second
 )
 
-// heardBulk reports whether a message of the multicast group is one that carries bulk data. If its
-// origin may act on this node, heardBulk stores it.
+// heardBulk reports whether a message of the multicast group is one that carries bulk data. It stores the
+// data if the message comes from another node that may run actions here.
 func (c *collective) heardBulk(m *rmcast.Message) bool {
 	if !admin.IsCarried(m.Data) {
 		return false

@@ -11,7 +11,8 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestDigest: settings of a single node do not count, all others do.
+// TestDigest: settings that may differ between the nodes of a cluster, such as names and paths, do not change the
+// digest. All other settings change it.
 func TestDigest(t *testing.T) {
 	a := config.Default()
 	own := a

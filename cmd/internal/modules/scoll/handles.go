@@ -21,7 +21,8 @@ func (g *groups) lock(ctx context.Context) error {
 
 func (g *groups) unlock() { <-g.making }
 
-// handle is a group of package scoll. The groups keep it by its key, and each user counts.
+// handle is a group of package scoll, with the number of callers that use it at present. The map groups.handles
+// has the handles by their keys.
 type handle struct {
 	group   *scoll.Group
 	uses    int  // callers that have it from take or add, until they call release; guarded by groups.mu
@@ -126,8 +127,8 @@ func (g *groups) keysOf(name string) (keys []handleKey) {
 	return keys
 }
 
-// remove removes the handle for a key, and returns its group; nil: it is in use. The caller holds
-// the lock, so that none can be made.
+// remove removes the handle for a key, and returns its group. It returns nil if the handle is in use, or if
+// there is none. The caller holds the lock, so that no other caller makes a handle for the key.
 func (g *groups) remove(key handleKey) *scoll.Group {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -131,8 +131,8 @@ func TestZoneAlone(t *testing.T) {
 	}
 }
 
-// TestKeepBesideAnother: a node stores no incarnation in a state directory that another daemon has locked since the
-// node started without that directory. The log says so once.
+// TestKeepBesideAnother: a node starts while its state directory does not exist. Another daemon then makes and locks
+// the directory. Until that daemon ends, the node stores no incarnation there, and it logs that once.
 func TestKeepBesideAnother(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	own, err := statelock.Take(dir)
