@@ -113,8 +113,8 @@ func (a *acceptor) find(id nid.NID) *NI {
 	return nil
 }
 
-// first returns the NI that counts and logs the refusals which concern none of the NIs: the one that was
-// started first, or nil if there is none. early reports whether an NI is starting, or none has started.
+// first returns the NI that was started first, or nil if there is none. That NI counts and logs the refusals
+// which concern none of the NIs. early reports whether an NI is starting, or none has started.
 func (a *acceptor) first() (ni *NI, early bool) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

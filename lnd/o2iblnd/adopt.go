@@ -8,9 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Adoption is a connection that exists already, for the replay of recordings that
-// begin inside one. Both sides have all their credits and owe none, and no transfer is
-// under way.
+// Adoption is a connection that was made before a recording began, for the replay of that
+// recording. Both sides have all their credits and owe none, and no transfer is under way.
 type Adoption struct {
 	Peer       nid.NID // NID of the peer
 	PeerStamp  uint64  // incarnation of the peer's NI

@@ -129,7 +129,7 @@ func TestWaitingBounded(t *testing.T) {
 }
 
 // TestWaitingBoundedEarly: before a connection is established only as many messages wait as its queue depth
-// allows, whichever side requested it. Then the connection ends, and all buffers are returned.
+// allows, whichever side requested it. One message more ends the connection, and all buffers are returned.
 func TestWaitingBoundedEarly(t *testing.T) {
 	for name, dialled := range map[string]bool{"accepted": false, "dialled": true} {
 		t.Run(name, func(t *testing.T) {

@@ -90,8 +90,9 @@ func (x *crowd) waits() (list []time.Duration) {
 	return list
 }
 
-// check counts the pairs of nodes that have more than most connections, and checks that no requests are
-// left.
+// check returns how many pairs of nodes have more connections than the parameter most. The test fails if a
+// request is left, if a node has lost too many races, or if the two nodes of a pair count their connections
+// differently.
 func (x *crowd) check(most int) (surplus int) {
 	x.t.Helper()
 	conns := make(map[[2]nid.NID]int)

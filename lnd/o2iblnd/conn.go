@@ -24,9 +24,9 @@ const (
 //
 // A goroutine steps the exchange under mu and then calls unlock, which carries out the
 // effects of the steps without the lock. One goroutine at a time posts, so that work
-// requests are posted in order, and it makes no upcall while it posts. Messages that the steps
-// have ended are finalized by the goroutine that made the steps: nothing of them is posted,
-// or will be.
+// requests are posted in order, and it makes no upcall while it posts. The goroutine that made
+// the steps also finalizes the messages that these have ended: the device has no work request
+// of such a message, and will get none.
 type conn struct {
 	ni      *NI
 	peer    *peer

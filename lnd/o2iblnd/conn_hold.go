@@ -7,15 +7,15 @@ import (
 	"ulnet/lnd/o2iblnd/kib"
 )
 
-// maxKept bounds the held messages of a connection whose payload is copied, so that their credits can be
-// returned early. Further held messages keep their credits, which makes the peer wait. All connections
-// of a peer together have as many as the connections that this side would make (conns_per_peer): a peer may
-// make hundreds. The bound is a choice of ulnet.
+// maxKept bounds, for each connection, the held messages whose credits are returned before lnet continues
+// them. Further held messages keep their credits, which makes the peer wait. A peer may make hundreds of
+// connections, so all of them together are bounded, too: by maxKept times the conns_per_peer of this side.
+// Both bounds are local policy.
 const maxKept = 64
 
-// mayKeep reports whether the credit of one more held message of the peer may be returned early, and counts it if
-// so. Connections of which no message was counted can go on all the same: they only have fewer messages held before
-// the peer waits.
+// mayKeep reports whether the credit of one more held message of the peer may be returned early, and if so counts
+// that message. If some connections of the peer use up the bound, the others still work: they only have fewer
+// messages held before the peer waits.
 func (p *peer) mayKeep() bool {
 	if p.kept.Add(1) <= maxKept*int64(p.set.cfg.connsPerPeer) { // cfg does not change
 		return true

@@ -111,8 +111,8 @@ func TestOldest(t *testing.T) {
 	}
 }
 
-// TestReplyTooLate: a REPLY to a GET_REQ that does not wait any more fails at once. It is not sent as
-// a message of its own: lnet has given it to the driver without credits.
+// TestReplyTooLate: lnet sends a REPLY, but the GET_REQ that it answers no longer waits. The REPLY fails at
+// once. It is not sent as a message of its own, because lnet has given it to the driver without credits.
 func TestReplyTooLate(t *testing.T) {
 	at := loopbackAddrs(2)
 	b := new(sink)

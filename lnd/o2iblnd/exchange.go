@@ -20,8 +20,8 @@ import (
 //	credited    IMMEDIATE, PUT_REQ, GET_REQ: for credits
 //	writing     transfers whose WRITEs are being posted
 //
-// Priority messages pass others in each of the last three. The last credit is kept for them, and one reserved
-// credit more than the queue depth, unless the queue is so short that the peer gives credits back one by one.
+// Priority messages pass others in each of the last three queues. For them the last credit is kept, and one reserved
+// credit beyond the queue depth. A depth below 4 keeps neither, because the peer then gives credits back one by one.
 type exchange struct {
 	cfg exchangeConfig
 

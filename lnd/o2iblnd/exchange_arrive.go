@@ -246,7 +246,7 @@ func (x *exchange) acceptPut(now time.Duration, t *tx) {
 }
 
 // refusePut answers a PUT_REQ whose payload is not transferred. The credit of the PUT_REQ is
-// owed when an input says that it is consumed.
+// owed when an input says that lnet has consumed the PUT_REQ.
 func (x *exchange) refusePut(now time.Duration, t *tx) {
 	t.kind, t.phase = kib.PutNak, phaseQueued
 	x.begin(t)

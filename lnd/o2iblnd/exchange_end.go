@@ -38,7 +38,7 @@ func (t *tx) answered() bool {
 }
 
 // expire ends the connection if a message has waited too long. A GET_REQ that lnet does not
-// answer is no fault of the peer: it gets a GET_DONE with an error.
+// answer is no fault of the peer: the peer gets a GET_DONE with an error, and the connection goes on.
 func (x *exchange) expire(now time.Duration, out *exchangeOut) {
 	for t := x.first; t != nil && now >= t.deadline; t = x.first {
 		if t.phase == phaseReply {

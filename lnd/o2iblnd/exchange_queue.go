@@ -72,8 +72,8 @@ func (x *exchange) blocked() bool {
 	return t == nil || x.credits == 0 || x.credits <= x.kept() && !t.priority
 }
 
-// kept returns how many of the credits are kept for priority messages. It is also by how many PUT_REQs and GET_REQs
-// with priority the field reserved may be exceeded: maxWaiting has room for their answers.
+// kept returns how many of the credits are kept for priority messages. PUT_REQs and GET_REQs with priority may also
+// lower the field reserved to minus that number: maxWaiting has room for their answers.
 func (x *exchange) kept() int {
 	if x.cfg.depth >= 4 {
 		return 1
@@ -191,11 +191,11 @@ const getPause = time.Second
 // only the one that is kept for priority messages. If lnet holds the messages for which the peer spent the
 // others, the high-water mark may not be reached.
 //
-// scarce is false as long as something will soon return credits anyway. PUTs that are being transferred do, so it is
-// false if their credits and the owed ones reach the high-water mark, or if the peer has its last credit. While lnet
-// answers GET_REQs in order, the next GET_DONE takes the owed credits along; scarce waits for it no longer than
-// getPause, because lnet may hold the next GET_REQ. When a message for lnet has arrived, noop waits for the next input
-// before it asks scarce, because then more credits may be owed.
+// scarce is false as long as something else will soon return credits. PUTs that are being transferred will, so scarce is
+// false if their credits and the owed ones together reach the high-water mark, or if the peer still has its last credit.
+// While lnet answers GET_REQs in order, the next GET_DONE will return the owed credits; scarce waits for that GET_DONE
+// no longer than getPause, because lnet may hold the next GET_REQ. When a message for lnet has arrived, noop calls
+// scarce only at the next input, because more credits may be owed then.
 func (x *exchange) scarce(now time.Duration) bool {
 	if x.owed+x.accepted >= x.cfg.highWater || x.gets.n > 0 && now < x.answerBy {
 		return false

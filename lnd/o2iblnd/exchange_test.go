@@ -91,8 +91,8 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestCreditTrace: credits are given back as in the recording of o2iblnd-wire §9. A GET_DONE
-// and the reply after it give no credits back; the next request gives both back.
+// TestCreditTrace: credits are given back as in the recording of o2iblnd-wire §9. A GET_DONE and the
+// reply after it give no credits back. The next request gives two back: for the GET_REQ and for the reply.
 func TestCreditTrace(t *testing.T) {
 	p := newPair(t)
 	a, b := p.ends[0], p.ends[1]

@@ -37,8 +37,8 @@ func start(t testing.TB, addr netip.Addr, open verbs.Opener, cfg Config, up lnd.
 	return ni.(*NI)
 }
 
-// TestContractBadWire runs the suite over a wire that loses, repeats and reorders one
-// packet of a hundred each.
+// TestContractBadWire runs the suite of all drivers (lndtest) over a wire that loses, repeats and
+// reorders one percent of the packets each.
 func TestContractBadWire(t *testing.T) {
 	if effort.Race && testing.Short() {
 		t.Skip("left out by -race -short: the suite on a good wire, and that of softroce on a bad one, race as much")
@@ -61,8 +61,8 @@ func TestContractBadWire(t *testing.T) {
 
 func stampOf(ni lnd.NI) uint64 { return ni.(*NI).stamp }
 
-// patient waits longer than Poll: the suite sends 32 MiB at once, which take a loaded
-// machine and the race detector more than ten seconds.
+// patient waits for cond up to twice as long as lndtest.Poll. The suite sends 32 MiB at once, which
+// takes more than ten seconds on a loaded machine under the race detector.
 func patient(cond func() bool) bool {
 	for range 2 {
 		if lndtest.Poll(cond) {
@@ -72,7 +72,7 @@ func patient(cond func() bool) bool {
 	return false
 }
 
-// TestContract runs the suite of all drivers over software RoCE on the loopback.
+// TestContract runs the suite of all drivers (lndtest) over software RoCE on the loopback.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestHoldMany: the payloads of maxKept messages that lnet holds are kept at this side.
-// Further messages wait at the peer until lnet goes on, except for a priority message, which this test holds as well.
+// TestHoldMany: lnet holds maxKept messages whose credits are returned, and then as many more as the peer has credits
+// for. Further messages wait at the peer until lnet goes on, except for a priority message, which lnet holds as well.
 func TestHoldMany(t *testing.T) {
 	const n = 200
 	v := newVirtual(t, Config{})
@@ -52,8 +52,8 @@ func TestHoldMany(t *testing.T) {
 	v.shut(1)
 }
 
-// TestHoldManyConns (OB-4): a peer makes four connections where this side would make one. The payloads of maxKept messages of
-// all these connections together are kept beyond what the credits of each connection allow.
+// TestHoldManyConns (OB-4): a peer makes four connections where this side would make one. On all four together lnet holds
+// maxKept messages whose credits are returned, besides the messages that use up the credits of each connection.
 func TestHoldManyConns(t *testing.T) {
 	spec.Covers(t, "OB-4")
 	const n, conns, perConn = 400, 4, 7
@@ -95,7 +95,8 @@ func TestHoldManyConns(t *testing.T) {
 	v.shut(1)
 }
 
-// TestHoldThenCut (OB-4): messages that lnet holds are lost with their connection. They do not count against the next one.
+// TestHoldThenCut (OB-4): messages that lnet holds are lost with their connection. They do not count against the bound for
+// the next connection.
 func TestHoldThenCut(t *testing.T) {
 	spec.Covers(t, "OB-4")
 	v := newVirtual(t, Config{})

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestSentToClosing: a node ends a connection because of a timeout, while its peer, which is well, sends
-// messages. lnet takes long for each message that ends. Messages that end without an error at the
-// peer have arrived.
+// TestSentToClosing: a node ends a connection because of a timeout, and its lnet takes long for each message
+// that ends. Meanwhile the peer, which is well, sends messages. Each of them that ends without an error at the
+// peer has arrived at the node.
 func TestSentToClosing(t *testing.T) {
 	v := newVirtual(t, Config{})
 	a, b := v.ups[0], v.ups[1]

@@ -125,8 +125,8 @@ func TestMTUNarrowsDuringConnect(t *testing.T) {
 	}
 }
 
-// TestMulticastFollowsMTU: datagrams to a group are as long as the present MTU of the sender permits, and no longer than at
-// the start. A group that a node joins while its MTU is small has long datagrams when the MTU is large again.
+// TestMulticastFollowsMTU: the limit for datagrams to a group follows the present MTU of the sender, but never exceeds the
+// limit at the start. A node that joins a group while its own MTU is small gets the longest datagrams when it is large again.
 func TestMulticastFollowsMTU(t *testing.T) {
 	v, mtus := narrowingPair(t)
 	ni := v.nis[0]
@@ -218,7 +218,7 @@ func (d fixedDevice) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events fun
 
 // TestFixedMTU: if the peer's interface has a smaller MTU and the device of this side cannot send shorter packets,
 // messages fail with the advice to make the MTUs equal, and the failure blames the peer and not the NI of this side. A
-// connection that the peer requests serves both.
+// connection that the peer requests carries the messages of both nodes.
 func TestFixedMTU(t *testing.T) {
 	v := &virtual{t: t, clock: emulator.NewClock(), ups: [2]*sink{new(sink), new(sink)}}
 	v.net = emulator.New(emulator.Config{Clock: v.clock, Seed: 1})

@@ -75,7 +75,8 @@ func (c *casting) init(ni *NI, dev verbs.Device, clock machine.Clock) {
 	c.follow()
 }
 
-// follow takes the present MTU of the device for datagrams that leave. Those of peers with a larger MTU may be longer.
+// follow sets the limit for datagrams that leave to what the present MTU of the device permits. Datagrams that arrive may
+// be longer, because a peer may have a larger MTU.
 func (c *casting) follow() {
 	c.limit.Store(int64(max(min(c.most, c.dev.Attr().MTU-kib.DatagramOverhead), 0)))
 }

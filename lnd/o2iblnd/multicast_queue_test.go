@@ -122,7 +122,7 @@ func TestCastFailures(t *testing.T) {
 	}
 }
 
-// TestCastPieces: a payload in more pieces than the device gathers is joined.
+// TestCastPieces: a payload in more pieces than the device gathers is joined to one piece.
 func TestCastPieces(t *testing.T) {
 	ni, dev, _ := stubNI(t, Config{})
 	for n, want := range []int{1, 2, 3, 4, 2, 2} {

@@ -131,8 +131,8 @@ func (n inHost) Join(g lnd.Group) (err error) {
 	}), err)
 }
 
-// TestMulticastOverBridge runs the suite between hosts at a switch, where packets have the size of
-// Ethernet's.
+// TestMulticastOverBridge runs the suite for drivers with multicast between hosts at a switch, where
+// packets are no longer than those of Ethernet.
 func TestMulticastOverBridge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the loopback will do")

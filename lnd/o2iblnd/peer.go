@@ -87,7 +87,8 @@ func (p *peer) give(t *tx) bool {
 	return false
 }
 
-// queueGrace is how much longer a message waits than a connection may take (o2iblnd-wire §10).
+// queueGrace is how much longer a message waits for a connection than one request for a connection may take
+// (o2iblnd-wire §10).
 const queueGrace = 10 * time.Second
 
 // answer sends the REPLY of t as the answer to the GET_REQ that asked for it. Then the connection

@@ -160,9 +160,10 @@ func (s *peerSet) closed(now time.Duration, err *Error, out *peerOut) {
 	s.send(now, out)
 }
 
-// failed handles a request of this side that failed and is not repeated. The last request that fails
-// ends the waiting messages with its error (kiblnd_peer_connect_failed). But if messages wait and a
-// request was given up in favor of the peer's, or was a redial, this side requests a connection again.
+// failed handles a request of this side that failed and is not repeated. When no other request is under way,
+// the waiting messages end with its error (kiblnd_peer_connect_failed). There are two exceptions: a request
+// was given up in favor of the peer's, or it was a redial (see stale). Then this side requests a connection
+// again if messages wait.
 func (s *peerSet) failed(now time.Duration, err *Error, out *peerOut) {
 	s.peerWins = s.peerWins || err.Reason == RejectedRace
 	if s.expecting() || s.acceptPending(now) {

@@ -70,7 +70,7 @@ func TestRaceForgedPause(t *testing.T) {
 }
 
 // TestRaceYields: if the winning request of the peer fails, this side repeats its own request for
-// waiting messages. A race that is over is no reason to repeat the request.
+// waiting messages. A race that was lost in an earlier attempt is no reason to repeat a request.
 func TestRaceYields(t *testing.T) {
 	spec.Covers(t, "OB-1")
 	for _, tt := range []struct {

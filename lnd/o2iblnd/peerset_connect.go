@@ -144,8 +144,9 @@ func lower(value *int, asked int, offered uint16) bool {
 	return true
 }
 
-// reconnect repeats a request: at once, but after ten in a row with a pause. If there are many requests, each may
-// be repeated twice at once: after a restart of the peer, and when it has offered other parameters.
+// reconnect repeats a request, at once or after reconnectPause. It repeats ten requests in a row at once, or twice
+// conns_per_peer if that is more: a restarted peer may reject each request twice, because of its new incarnation stamp
+// and then because of other parameters.
 func (s *peerSet) reconnect(now time.Duration, out *peerOut) {
 	if s.reconnects++; s.reconnects <= max(fastReconnects, 2*s.cfg.connsPerPeer) {
 		s.connecting++

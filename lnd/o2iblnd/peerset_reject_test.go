@@ -18,7 +18,8 @@ func requests(t *testing.T, n int) (*setHarness, ask) {
 	return h, a
 }
 
-// TestRejectedByNext: a peer accepts the first of two requests, starts again, and rejects the second one. The connection to the earlier incarnation ends, because the reject names another stamp (o2iblnd-wire §7.4).
+// TestRejectedByNext: a peer accepts the first of two requests, starts again, and rejects the second one. The connection
+// to the earlier incarnation ends, because the reject names another stamp (o2iblnd-wire §7.4).
 func TestRejectedByNext(t *testing.T) {
 	for _, why := range []kib.Why{kib.ConnStale, kib.MsgQueueSize, kib.RDMAFrags} {
 		for _, stamp := range []uint64{5, 6} {
@@ -36,8 +37,8 @@ func TestRejectedByNext(t *testing.T) {
 	}
 }
 
-// TestManyRejected: a peer rejects each of many requests twice, as after a restart with a shorter queue. All of them are repeated at
-// once, so that the number of connections is reached although the first established one ends all pauses.
+// TestManyRejected: a peer rejects each of many requests twice, as after a restart with a shorter queue. All of them are
+// repeated at once. Requests that waited for a pause to end would be dropped when the first connection is established.
 func TestManyRejected(t *testing.T) {
 	for _, n := range []int{8, maxConnsPerPeer} {
 		h, a := requests(t, n)

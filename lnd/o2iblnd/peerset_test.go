@@ -169,8 +169,8 @@ func TestRejects(t *testing.T) {
 }
 
 // TestSmallerMTUs: if a peer's CM refuses the path MTU, the request is repeated with the next
-// smaller one, until there is none. That also holds for a stale connection, for which no
-// message waits.
+// smaller one, until there is none. That also holds for a request because of a stale connection,
+// for which no message waits.
 func TestSmallerMTUs(t *testing.T) {
 	refuse := func(h *setHarness, queued bool) peerOut {
 		return h.step(peerIn{kind: peerRejected, queued: queued, ask: h.s.ask(), reason: cmInvalidMTU, private: make([]byte, 148)})

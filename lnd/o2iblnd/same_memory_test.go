@@ -6,7 +6,8 @@ import (
 	"ulnet/lnd"
 )
 
-// TestSameMemory: the same bytes are recognized in lists that cut them differently, and other ones are not.
+// TestSameMemory: sameMemory is true for two payloads with the same bytes of memory, even if their lists cut these into
+// different pieces, and false for payloads with other bytes.
 func TestSameMemory(t *testing.T) {
 	b := make([]byte, 100)
 	whole := lnd.Payload{Segments: [][]byte{b}, Length: 100}
