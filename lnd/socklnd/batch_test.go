@@ -146,8 +146,9 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchAgain: ACKs that are equal to the one before are offered all at once, except for the last message
-// of a read. If the offer is refused, each ACK is parsed. All messages are counted.
+// TestBatchAgain: ACKs of one read that are equal to the ACK before them are offered to lnet all at once
+// (lnd.Batcher), except for the last message of the read. If lnet refuses the offer, each ACK is parsed. All
+// messages are counted.
 func TestBatchAgain(t *testing.T) {
 	spec.Covers(t, "SK-9")
 	ack := kernelPut(t, 0, nil)

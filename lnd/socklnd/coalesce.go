@@ -6,12 +6,13 @@ import "time"
 // records and locks between the caches of two processors, and each write costs 10 to 20 µs whatever
 // its size. So the drain is delayed, as network cards delay interrupts (adaptive interrupt
 // coalescing): mostly enough messages for a write gather meanwhile, and the goroutine that posts
-// them writes. A sender that posts too few messages for a write, because it waits for SEND events
-// or answers, would lose the delay with each drain. So each delay in which too few messages came (a
+// them writes. If a sender posts too few messages for a write, because it waits for SEND events
+// or answers, each delay costs it time for nothing. So each delay in which too few messages came (a
 // delay in vain) doubles the number of drains that begin at once afterwards.
 //
-// A tick wakes a thread, which costs as much as posting dozens of messages. So each delay that was not in
-// vain doubles the time between ticks, up to four times coalesceTime, and one in vain makes it coalesceTime again.
+// A timer decides at each of its ticks whether the delayed drain begins. A tick wakes a thread, which costs as much as
+// posting dozens of messages. So each delay that was not in vain doubles the time between ticks, up to four times
+// coalesceTime, and a delay in vain sets it to coalesceTime again.
 //
 // Only inline messages of a burst wait for a delayed drain: until a tick, and then at most
 // coalesceTime*coalesceTicks, 0.6 ms in all. Lazy messages (lnd.Inline) leave when the reader's batch ends.

@@ -97,8 +97,8 @@ func TestCoalesceLone(t *testing.T) {
 	})
 }
 
-// TestCoalesceEnough: the goroutine that posts enough messages for a write does not wait for the drain.
-// Such a delay was not in vain, so after the next one in vain fewer drains begin at once.
+// TestCoalesceEnough: the goroutine that has posted enough messages for a write writes them without waiting for
+// the delayed drain. This delay was not in vain, so fewer drains begin at once after the next delay in vain.
 func TestCoalesceEnough(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)

@@ -84,8 +84,8 @@ func TestEstablishedIsNotEvicted(t *testing.T) {
 	}
 }
 
-// TestEvictedIsNotAccepted: a handshake is evicted when our HELLO is written. The connection does not
-// become one of the peer, which can connect again.
+// TestEvictedIsNotAccepted: a handshake is evicted while our HELLO is being written. The connection does
+// not become one of the peer's, and the peer can connect again.
 func TestEvictedIsNotAccepted(t *testing.T) {
 	x := newShaking(t)
 	x.a.enter(x.hs)

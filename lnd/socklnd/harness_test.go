@@ -16,9 +16,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// tcpFabric is real TCP on loopback addresses. The accept port is a name only: each listener gets
-// a free port of the operating system. IPv6 addresses are only names, too: all stand for ::1, since
-// loopback has no other.
+// tcpFabric is real TCP on loopback addresses. Nothing listens on the configured accept port: each
+// listener gets a free port of the operating system, which dials look up with real. IPv6 addresses
+// are only names: all stand for ::1, since loopback has no other.
 type tcpFabric struct {
 	mu    sync.Mutex
 	ports map[netip.Addr]uint16

@@ -15,8 +15,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// The opening of our NI at 10.0.0.2 towards the probe at 10.0.0.1, and the
-// probe's answers.
+// What our NI at 10.0.0.2 sends when it dials a probe (a peer that the test plays) at 10.0.0.1, and
+// the probe's answers.
 const (
 	dialRequest = "0071ceac 01000000 0100000a00000200 "
 	dialHello   = "63697245 03000000 0200000a00000200 0100000a00000200 39300000 00000000 e803000000000000 0000000000000000 "
@@ -35,7 +35,7 @@ var probeID = nid.ProcessID{NID: nid.MustParse("10.0.0.1@tcp"), PID: nid.LustreP
 // inVersion2 turns a record of version 3 into one of version 2.
 func inVersion2(record string) string { return strings.Replace(record, " 03000000", " 02000000", 1) }
 
-// dialScene is our NI at 10.0.0.2 and a probe that listens at 10.0.0.1.
+// dialScene is our NI at 10.0.0.2 and a probe, a peer that the test plays, which listens at 10.0.0.1.
 func dialScene(t *testing.T, cfg Config) (*host, *memListener) {
 	t.Helper()
 	n := newMemNet()

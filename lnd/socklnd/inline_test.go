@@ -132,7 +132,8 @@ func TestPostBatch(t *testing.T) {
 }
 
 // TestPostCut: the connection ends while it takes a batch. The messages that it took whole have
-// left; each of the others counts as buffered until it fails. Only the last one closes the buffer.
+// left; each of the others counts as buffered until it fails. Only the end that is reported last says that
+// the buffer closes.
 func TestPostCut(t *testing.T) {
 	spec.Covers(t, "LN-6")
 	bubble(t, func(t *testing.T) {
@@ -230,8 +231,8 @@ func TestPostBuffers(t *testing.T) {
 	})
 }
 
-// TestPostOneFlow: inline messages that are large enough for the bulk connections share the buffer of one of
-// these while it has room, and need no credit each.
+// TestPostOneFlow: inline messages that are large enough for the bulk connections share a buffer of one of these
+// connections while it has room, and so do not need a credit each.
 func TestPostOneFlow(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1, ConnsPerPeer: 3})

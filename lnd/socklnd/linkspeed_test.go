@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestConnsForSpeed checks that the numbers are those that kernels derive.
+// TestConnsForSpeed: the number of connections for each link speed is the one that kernels derive from it.
 func TestConnsForSpeed(t *testing.T) {
 	for mbps, want := range map[int]int{
 		-1: 1, 0: 1, 10: 1, 100: 1, 1000: 1, 2500: 1, 5000: 2, 10_000: 2, 25_000: 3, 40_000: 3,

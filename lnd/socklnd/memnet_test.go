@@ -165,7 +165,7 @@ func (n *memNet) connect(t testing.TB, from, to string) *probe {
 	return &probe{t, c}
 }
 
-// accept takes the next connection to a listener that the probe owns.
+// accept accepts the next connection at the listener, as a probe: a peer that the test plays.
 func (l *memListener) accept(t testing.TB) *probe {
 	t.Helper()
 	c, err := l.Accept()

@@ -12,9 +12,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestMulticastRemadeInterface: the interface of an NI is deleted and made again, with another index, as is done with VLANs
-// and bonds. When the link is
-// up again, the NI joins its groups there and sends by it.
+// TestMulticastRemadeInterface: the interface of an NI is deleted and made again with another index, as is done with VLANs
+// and bonds. When the link is up again, the NI joins its groups there and sends by it.
 func TestMulticastRemadeInterface(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	s := newStreet(t, Config{})
@@ -46,8 +45,8 @@ func TestMulticastRemadeInterface(t *testing.T) {
 	b.wantArrivals(3)
 }
 
-// TestMulticastSendsAgain: an NI that is not told of the link notices by a failed datagram that its interface was made
-// again, or by joining a group. While it has no interface, it does not look for one for each datagram.
+// TestMulticastSendsAgain: the interfaces of two NIs are made again, and LinkUp is not called. One NI notices it when it
+// joins a group, the other one when a datagram fails. Then a datagram arrives again.
 func TestMulticastSendsAgain(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	s := newStreet(t, Config{})

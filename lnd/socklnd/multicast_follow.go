@@ -23,7 +23,7 @@ func (ni *NI) LinkUp() {
 }
 
 // follow looks up the interface with the NI's address, and takes its MTU, which may be larger or smaller than before. If
-// the interface is not the one in use, the NI takes it. follow also joins the groups again that could not be joined
+// it is another interface than before, the NI changes to it. follow also joins the groups again that could not be joined
 // before. The caller does not hold mu, which each datagram needs: looking up interfaces may take long on a host with many.
 func (c *casting) follow() {
 	c.following.Lock()
@@ -70,7 +70,7 @@ func carries(i *net.Interface, addr netip.Addr) bool {
 	return addr.Is4() && addr.IsLoopback() && i.Flags&net.FlagLoopback != 0 || hasAddr(i, addr)
 }
 
-// move makes the NI use another interface: it leaves all groups on the one before, and closes the sending socket, which
+// move makes the NI use the interface i: it leaves all groups on the interface before, and closes the sending socket, which
 // is opened again for the next datagram. The caller holds mu.
 func (c *casting) move(i *net.Interface) {
 	c.name = i.Name

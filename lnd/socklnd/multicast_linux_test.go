@@ -76,8 +76,8 @@ func (n inHost) Multicast(m *lnd.Message) {
 	})
 }
 
-// TestMulticastOverBridge runs the suite between hosts at a switch (RM-25), over
-// IPv4 and IPv6.
+// TestMulticastOverBridge runs the suite for drivers with multicast (RM-25) between hosts at a switch,
+// over IPv4 and IPv6.
 func TestMulticastOverBridge(t *testing.T) {
 	spec.Covers(t, "RM-25")
 	for name, format := range map[string]string{"IPv4": "10.9.0.%d/24", "IPv6": "fd09::%d/64"} {

@@ -31,8 +31,8 @@ func (s *street) allowGroups(t *testing.T, n string) {
 	}
 }
 
-// TestMulticastRejoinFails: the system does not let the NI join its group when its interface has been made again. The
-// NI tries again each time that its link is up or that it is told to join the group, and then the error is returned.
+// TestMulticastRejoinFails: the interface of an NI has been made again, and the system does not let the NI join its group
+// there. Join returns the error. The NI tries again each time that its link comes up or that Join is called.
 func TestMulticastRejoinFails(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	for name, again := range map[string]func(ni *NI) error{
@@ -85,8 +85,8 @@ func TestMulticastLeaveUnjoined(t *testing.T) {
 	b.wantArrivals(1)
 }
 
-// TestMulticastSendsDuringScan: datagrams leave while the NI looks at all interfaces for its own. It does so only if the
-// interface in use does not have its address.
+// TestMulticastSendsDuringScan: datagrams leave while the NI looks for its address at all interfaces. The NI does that only
+// if the interface in use no longer has its address.
 func TestMulticastSendsDuringScan(t *testing.T) {
 	s := newStreet(t, Config{})
 	ni, scans := s.ends[0].ni, 0

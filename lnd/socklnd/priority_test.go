@@ -114,7 +114,7 @@ func TestPriorityBeforeConnections(t *testing.T) {
 	})
 }
 
-// TestPriorityKeepsOrder: a priority message does not pass an earlier one.
+// TestPriorityKeepsOrder: a priority message does not pass an earlier priority message.
 func TestPriorityKeepsOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})

@@ -280,7 +280,8 @@ func TestReadLoopUnused(t *testing.T) {
 	l.wantInside(0)
 }
 
-// TestReadLoopStopped: connections end while their read loop is idle.
+// TestReadLoopStopped: if a connection ends while its read loop is idle, the loop goes back to the connection's own
+// goroutine.
 func TestReadLoopStopped(t *testing.T) {
 	for name, stop := range map[string]func(l *readLoopPair){
 		"the peer":  func(l *readLoopPair) { l.a.stop(); l.loop.Return(l.by) },

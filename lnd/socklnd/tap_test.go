@@ -44,8 +44,8 @@ func (f *recordedFlow) Sent(b []byte)     { f.note(func() { f.sent.Write(b) }) }
 func (f *recordedFlow) Received(b []byte) { f.note(func() { f.received.Write(b) }) }
 func (f *recordedFlow) Close()            { f.note(func() { f.closed++ }) }
 
-// TestTap: both ends see the same bytes from the first one on, also of
-// connections that are refused.
+// TestTap: the taps of both ends see the same bytes, from the first byte on, also of connections
+// that are refused.
 func TestTap(t *testing.T) {
 	for _, fabric := range []string{"memory", "tcp"} {
 		t.Run(fabric, func(t *testing.T) {

@@ -74,8 +74,9 @@ func (ni *NI) Buffered(to nid.ProcessID) (messages, bytes int) {
 	return messages, bytes
 }
 
-// latestFor returns the connection that took the latest inline message of the kind, or nil. Only that one
-// may have a buffer with room: if all connections had one, each would hold a credit.
+// latestFor returns the connection that took the latest inline message of the kind (small or large) that a message
+// with length bytes of payload has, or nil. Only that connection may have a buffer with room: if all connections had
+// one, each would hold a credit.
 func (p *peer) latestFor(length int) *conn {
 	for kind := range p.latest {
 		c := p.latest[kind].Load()

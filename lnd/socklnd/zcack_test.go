@@ -52,7 +52,7 @@ func TestZeroCopyAcks(t *testing.T) {
 	}
 }
 
-// TestAcksWithoutBulkIn sends acks on CONTROL, the only connection.
+// TestAcksWithoutBulkIn: if there is no BULK_IN, the ack goes on CONTROL, the only connection.
 func TestAcksWithoutBulkIn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
@@ -82,7 +82,8 @@ func TestTooManyAcks(t *testing.T) {
 	})
 }
 
-// TestAckQueue checks the acks that kernels send for cookies that wait to be acknowledged.
+// TestAckQueue: the cookies that wait to be acknowledged are merged into the NOOPs that kernels would send for them. A
+// cookie that waits already is refused.
 func TestAckQueue(t *testing.T) {
 	const top = ksock.MaxAckRange
 	for _, tt := range []struct {

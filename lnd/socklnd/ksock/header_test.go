@@ -154,8 +154,9 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-// TestMessagesCaptured recomputes the checksums of kernel nodes; the one of
-// tcp-csum-v2-bad was spoiled on purpose.
+// TestMessagesCaptured: captured message headers can be parsed, and have the same bytes when they are
+// encoded again. Checksum agrees with the kernels, except for the checksum in tcp-csum-v2-bad, which
+// was made wrong on purpose.
 func TestMessagesCaptured(t *testing.T) {
 	type fact struct {
 		Type     MsgType

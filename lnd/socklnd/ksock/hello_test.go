@@ -145,8 +145,8 @@ func TestHelloGolden(t *testing.T) {
 	}
 }
 
-// TestHelloTruncated parses every prefix of every form and feeds it to
-// NextSize as a reader would.
+// TestHelloTruncated: for each HELLO that is cut short, at any byte, ParseHello returns ErrShort and
+// consumes nothing, and NextSize asks for more bytes, but for no more than the whole HELLO has.
 func TestHelloTruncated(t *testing.T) {
 	for _, tt := range helloGolden {
 		t.Run(tt.name, func(t *testing.T) {
