@@ -152,7 +152,7 @@ func TestCMGolden(t *testing.T) {
 	}
 }
 
-// TestCMCaptured encodes the CM messages of kernel nodes again.
+// TestCMCaptured: the captured CM messages can be parsed. Those of kernel nodes, encoded again, have the same bytes.
 func TestCMCaptured(t *testing.T) {
 	var kinds [8]int
 	for _, p := range captured(t) {

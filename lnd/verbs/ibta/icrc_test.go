@@ -56,8 +56,8 @@ func TestICRC(t *testing.T) {
 	}
 }
 
-// TestICRCOfDamage: damage to any single bit that the ICRC covers is found. When the
-// identification is unknown, and solved for, about one of 65536 packets with many damaged bits
+// TestICRCOfDamage: damage to any single bit that the ICRC covers is found. If the identification
+// is unknown, and so computed from the ICRC, about one of 65536 packets with many damaged bits
 // passes.
 func TestICRCOfDamage(t *testing.T) {
 	p := split(t, "NOOP", unhex(t, vectors[3].hex))

@@ -111,7 +111,7 @@ func TestPacketRefused(t *testing.T) {
 	}
 }
 
-// TestPacketsCaptured encodes packets of kernel nodes again.
+// TestPacketsCaptured: all captured packets can be parsed. Those of kernel nodes, encoded again, have the same bytes.
 func TestPacketsCaptured(t *testing.T) {
 	n := 0
 	for _, p := range captured(t) {

@@ -98,7 +98,7 @@ func (c *conn) endLocked(ev verbs.Event) {
 
 // failed is called by the queue pair when it fails: it ends the connection with a status. The device
 // has told the peer of the failure, and the peer may have hung up already. If a cause is known from an
-// earlier failure, that one stays the cause.
+// earlier failure, that cause stays.
 func (c *conn) failed(status verbs.Status) {
 	c.dev.cm.Lock()
 	defer c.dev.cm.Unlock()

@@ -13,8 +13,8 @@
 //   - Datagrams need RoCE. The first ones to a node are lost while the system resolves its
 //     Ethernet address; those to a group are not.
 //   - UD.Join blocks until the system has joined, for at most five seconds.
-//   - The peer of a queue pair that failed without a completion (it broke a rule of
-//     RDMA) is noticed when something is posted, or when it hangs up.
+//   - If a peer breaks a rule of RDMA, a queue pair can fail without a completion. That is
+//     noticed only when something is posted on it, or when the peer hangs up.
 //
 // # Memory
 //

@@ -47,8 +47,8 @@ func newRingModel(t *rapid.T) *ringModel {
 	return m
 }
 
-// check checks that got has the completions of the next n requests, except those that are not to
-// be reported, and no others.
+// check checks that got has the completions of the next n requests, in order, and nothing else. A
+// request that succeeds and is not signaled has no completion.
 func (m *ringModel) check(t *rapid.T, got []verbs.Completion, n int) {
 	t.Helper()
 	for _, p := range m.posted[:n] {

@@ -2,9 +2,9 @@
 
 package ibv
 
-// A wr_id identifies a completion: that of a work request, by its queue pair and its index in
-// the ring, or that of a receive buffer, by its pool and number. Nothing else of a completion
-// in error is valid.
+// A wr_id says what has completed: a work request, by its queue pair and its index in the ring,
+// or a receive buffer, by its pool and number. If a completion is in error, no other field says
+// that.
 type wrID uint64
 
 const receiveBit wrID = 1 << 63

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// TestAllowanceTake takes packets until none is granted any more, for one queue pair and for
-// several in turn.
+// TestAllowanceTake: one queue pair, or several in turn, take one packet at a time until none is
+// granted any more. Then each has as many packets in flight as the table says, or one more.
 func TestAllowanceTake(t *testing.T) {
 	for _, test := range []struct{ ends, most, each int }{
 		{1, 100, 80}, {2, 100, 44}, {4, 100, 23}, {10, 100, 9}, {200, 100, 1}, {1, 0, 1}, {3, 1, 1},
@@ -101,7 +101,8 @@ func TestAllowanceGivenBack(t *testing.T) {
 	}
 }
 
-// TestPostAtTheEnd posts a request in the same step in which the last retry fails.
+// TestPostAtTheEnd: a request that is posted in the same step in which the last retry of another one
+// fails is flushed.
 func TestPostAtTheEnd(t *testing.T) {
 	p := newPair(t, 1, weather{}, func(c *rcConfig) { c.RetryCount = 0 })
 	p.link.drop = func(int, *ibta.Packet) bool { return true }

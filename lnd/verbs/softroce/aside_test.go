@@ -108,7 +108,7 @@ func TestAside(t *testing.T) {
 }
 
 // TestAsideOfManager: answers of the connection manager do not leave from the socket of its requests, because
-// requests to missing peers may fill the buffer of that one.
+// requests to missing peers may fill the send buffer of that socket.
 func TestAsideOfManager(t *testing.T) {
 	v, n, nodes := newSorted(t)
 	c, err := nodes[0].device.Connect(addrPort(nodes[1].device), nodes[0].config(), nodes[0].event)

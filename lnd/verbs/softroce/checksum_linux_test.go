@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNoChecksum: kernels and adapters send their packets without a UDP checksum, over IPv6
-// as well, where a socket accepts such packets only with an option.
+// TestNoChecksum: a socket receives packets without a UDP checksum, as kernels and adapters send
+// them. Over IPv6 it does so only because of a socket option.
 func TestNoChecksum(t *testing.T) {
 	for _, a := range []string{"127.0.0.1", "::1"} {
 		t.Run(a, func(t *testing.T) {

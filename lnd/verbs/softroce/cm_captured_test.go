@@ -59,7 +59,8 @@ func TestCMCapturedREQ(t *testing.T) {
 	}
 }
 
-// TestCMCapturedREP answers the kernel's REQ as a kernel would.
+// TestCMCapturedREP answers the kernel's REQ, with the numbers that a kernel chose: the REP has the
+// same bytes as that of the kernel.
 func TestCMCapturedREP(t *testing.T) {
 	c := kernelCM("10.88.0.1", 0x505400fffe880002)
 	c.nextID = 0x297e24db

@@ -114,7 +114,8 @@ func TestCMFull(t *testing.T) {
 	}
 }
 
-// TestCMConsumerRefuses checks that private data comes with a refusal.
+// TestCMConsumerRefuses: if a consumer refuses a request, the peer gets its reason and its private
+// data.
 func TestCMConsumerRefuses(t *testing.T) {
 	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	x.nodes[1].accept = false

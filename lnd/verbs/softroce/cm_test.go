@@ -191,7 +191,8 @@ func TestCMSlowConsumer(t *testing.T) {
 	}
 }
 
-// TestCMHeard: the RTU is lost, and the first data arrives in its place.
+// TestCMHeard: the RTU is lost. The first data that arrives counts in its place: the connection is
+// established, and the REP is not sent again.
 func TestCMHeard(t *testing.T) {
 	x := newListening(t, 5, 2, weather{delay: time.Millisecond})
 	x.drop = func(_ int, m ibta.MAD) bool { return m.Attribute == ibta.AttrRTU }
@@ -205,7 +206,8 @@ func TestCMHeard(t *testing.T) {
 	}
 }
 
-// TestCMBothDisconnect makes both sides end a connection at once.
+// TestCMBothDisconnect: both sides end a connection at once. Each gets one event Disconnected, and no
+// state is left.
 func TestCMBothDisconnect(t *testing.T) {
 	x := newListening(t, 6, 2, weather{delay: time.Millisecond})
 	id := x.connect(0, 1)

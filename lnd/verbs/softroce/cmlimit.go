@@ -19,9 +19,9 @@ const (
 	maxConnsEach = 1 << 12
 )
 
-// maxDREQTime is how long this side repeats a DREQ that is not answered: seven times. IBTA lets the peer name the
-// interval in its REQ, hours of it, and a peer that is dead answers no repetition. A peer that has received none
-// notices by its own requests that the connection has ended. Local policy.
+// maxDREQTime is how long this side repeats a DREQ that is not answered; in that time it is sent seven times. IBTA lets
+// the peer name the interval in its REQ, which may be hours, and a peer that is dead answers no repetition. A peer that
+// has received no DREQ notices by its own requests that the connection has ended. Local policy.
 const maxDREQTime = 10 * time.Second
 
 // listOf returns the list in which connections in state s are, or nil.

@@ -88,8 +88,8 @@ func (c *cm) expire(now time.Duration, n *cmConn, out *cmOutput) {
 	}
 }
 
-// giveUp withdraws a request with a REJ. The GUID lets the peer find the connection by this
-// side's id, because its own may not be known here.
+// giveUp withdraws a request with a REJ. The REJ has this side's id and GUID, by which the peer
+// finds the connection, because the peer's own id may not be known here.
 func (c *cm) giveUp(n *cmConn, out *cmOutput) {
 	r := ibta.REJ{LocalID: n.id, RemoteID: n.remote, Rejected: ibta.RejectedOther, Reason: ibta.RejectTimeout, InfoLength: 8}
 	if n.state == reqReceived {

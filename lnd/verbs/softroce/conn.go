@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// conn is a connection and its queue pair (verbs.Conn).
+// conn is a connection and its queue pair (verbs.Conn). Its states:
 //
 //	asking   Connect was called: there is no transport yet
 //	open     the transport works

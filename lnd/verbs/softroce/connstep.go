@@ -214,9 +214,9 @@ func (c *conn) claim(box *outbox, last *conn) {
 }
 
 // over is called when the queue q has handed out all completions that come before the end of the
-// connection. If the connection has two queues, the first call is for that of work requests, and makes
-// the end wait for its turn in that of receives, too. After the call for the queue of receives the
-// connection's last event follows.
+// connection. If the connection has two queues, it is called first for the queue of work requests: that
+// call claims a turn for the end in the queue of receives. The call for the queue of receives makes the
+// connection's last event follow.
 func (c *conn) over(q *cq) {
 	if q != c.recvs {
 		if c.recvs.claim(nil, c) {
@@ -264,8 +264,8 @@ func (c *conn) arm() {
 }
 
 // maxSlack bounds how late the timer may be; local policy. While nothing is lost the timer
-// expires without effect again and again, and setting the system's timer is expensive: so
-// each time it may be later, up to this.
+// expires without effect again and again, and setting the system's timer is expensive. So after
+// each such expiry the next one may be later, up to this bound.
 const maxSlack = 8 * time.Millisecond
 
 // expired steps the transport if something is due.

@@ -139,8 +139,8 @@ func openError(a netip.Addr, err error) error {
 
 // newAllowance bounds the packets in flight by the receive buffer of a socket, assuming that
 // the peer's is as large as this one. A datagram takes about twice its length there. The
-// send buffer does not count: a sender waits for room in it, and packets that wait for a missing
-// neighbour have others.
+// send buffer does not count: a sender waits for room in it, and packets to a missing neighbour
+// wait in the send buffers of other sockets.
 func newAllowance(a wire.Attr, mtu int) *allowance {
 	const (
 		overhead = 256

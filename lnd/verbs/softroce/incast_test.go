@@ -17,8 +17,8 @@ import (
 const incastRounds = 5
 
 // TestIncast: eight nodes write to one at the same time, all with the default receive buffer
-// of the operating system: everything arrives, and little is retransmitted. Before that one node
-// alone moves the same amount, for comparison.
+// of the operating system: everything arrives, and little is retransmitted. For comparison, one
+// node alone moves the same amount first.
 func TestIncast(t *testing.T) {
 	const size = 256 << 10
 	total := 32 << 20

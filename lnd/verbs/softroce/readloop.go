@@ -32,9 +32,9 @@ var (
 // ReadLoop returns the read loop of the socket (verbs.ReadLooper).
 func (d *device) ReadLoop() lnd.ReadLoop { return d.hub.loop }
 
-// The read loop is handed over while at most this many packets arrive at a time and are in
-// flight; local policy. More packets belong to a stream, whose ACKs must not wait for a
-// follower.
+// The read loop is handed over while at most maxQuiet packets arrive at a time and at most
+// maxQuietOut are in flight; local policy. More packets belong to a stream, whose ACKs must not
+// wait for a follower.
 const (
 	maxQuiet    = 8
 	maxQuietOut = 16
@@ -48,7 +48,7 @@ func (h *hub) quiet() bool {
 }
 
 // delayACK keeps the ACK of a connection until flushACKs, or until the connection posts
-// something. The goroutine that reads the port calls both.
+// something. The goroutine that reads the port calls delayACK and flushACKs.
 func (h *hub) delayACK(c *conn) { h.delayed = append(h.delayed, c) }
 
 // flushACKs sends all delayed ACKs, with one system call.

@@ -70,7 +70,7 @@ func TestRNR(t *testing.T) {
 	}
 }
 
-// TestFull: if a list has more work requests than agreed all of it is refused.
+// TestFull: a list of work requests that would exceed MaxSends is refused as a whole.
 func TestFull(t *testing.T) {
 	p := newPair(t, 1, weather{delay: time.Millisecond}, func(c *rcConfig) { c.MaxSends = 3 })
 	p.post(0, send(1, nil), send(2, nil))

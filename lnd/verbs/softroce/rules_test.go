@@ -55,7 +55,8 @@ func (l *lone) answered(s ibta.Syndrome, n int) []int {
 	return requests
 }
 
-// asks makes the peer send empty messages, and returns the end's answer.
+// asks makes the peer send empty messages, and returns the end's answer. list has their PSNs, relative to the first
+// PSN that the end expects.
 func (l *lone) asks(list ...int) string {
 	l.t.Helper()
 	var packets []ibta.Packet

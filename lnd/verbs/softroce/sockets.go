@@ -114,7 +114,7 @@ func (p *udpPort) openAside(local netip.Addr) error {
 }
 
 // MTU returns the present MTU of the port's interface, or 0 if that cannot be found out. MTU looks at all interfaces only
-// if the one of the last time does not have the address: that takes long on a host that has many.
+// if the interface that it found last does not have the address: looking at all takes long on a host that has many.
 func (p *udpPort) MTU() int {
 	addr := p.attr.Local.Addr()
 	by, err := net.InterfaceByIndex(int(p.by.Load()))

@@ -138,8 +138,8 @@ func difference(a, b Stats) Stats {
 	}
 }
 
-// FuzzDatagrams: whatever arrives at a group or at a node is counted once for each of the
-// two, and nothing panics.
+// FuzzDatagrams: each datagram that arrives, sent to a group or to the node, is counted exactly once,
+// and nothing panics.
 func FuzzDatagrams(f *testing.F) {
 	good := ibta.Packet{
 		BTH:  ibta.BTH{OpCode: ibta.UDSendOnly, PKey: ibta.DefaultPKey, DestQP: ibta.MulticastQPN},

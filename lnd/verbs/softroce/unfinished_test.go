@@ -46,8 +46,8 @@ func (p *halvingPort) Send(list []wire.Burst) (int, error) {
 }
 
 // TestUnfinishedMessages: three peers send the first packet of a message each, to a node with three
-// receive buffers, and two of them die. A message of another peer arrives all the same, and so does that
-// of the third one when it sends the rest.
+// receive buffers, and two of them die. A message of another peer arrives all the same, and so does the
+// message of the peer that is still alive when it sends the rest.
 func TestUnfinishedMessages(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{Delay: 10 * time.Microsecond})
 	at := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }

@@ -77,7 +77,8 @@ type shared struct {
 	next uint64     // ID of the next work request
 }
 
-// post posts a message, if there is room, and returns how many were posted.
+// post posts a message, and returns how many were posted on the connection so far. ok is false if there
+// was no room.
 func (c *shared) post(posted *sync.WaitGroup) (count uint64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
