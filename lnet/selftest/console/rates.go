@@ -23,10 +23,10 @@ type Figure struct {
 	Max float64 `json:"max"` // highest value of the nodes
 }
 
-// Rates compares the counters of nodes in two answers to [Console.Stat] (selftest §9). Nodes
-// without counters in both are left out. The time between the two samples of a node is the
-// difference of the running times that the node reports. If the running time has not grown,
-// because the node does not count it or has begun a new session, it is elapsed, the caller's time.
+// Rates compares the counters of nodes in two answers to [Console.Stat] (selftest §9). Nodes without counters in both
+// are left out. The time between the two samples of a node is the difference of the running times that the node
+// reports. If that has not grown, because the node does not count it or has begun a new session, Rates uses elapsed,
+// the time that the caller has measured.
 func Rates(before, after []Answer, elapsed time.Duration) Traffic {
 	earlier := make(map[nid.ProcessID]*wire.StatReply, len(before))
 	for i := range before {

@@ -130,7 +130,8 @@ func (n *Node) judgeTest(b *wire.Test) wire.Status {
 	return wire.OK
 }
 
-// addClient adds a client of a test, unless the session has ended in the meantime.
+// addClient adds a test with this node as client, when its list of destinations has arrived in data. It returns the
+// status of the reply, for example that the session has ended in the meantime.
 func (n *Node) addClient(q *request, b *wire.Test, data []byte) wire.Status {
 	if status := n.judgeTest(b); status != wire.OK {
 		return status

@@ -18,7 +18,8 @@ func TestFirstID(t *testing.T) {
 	}
 }
 
-// TestFlood: whatever number of requests arrives, what waits is bounded.
+// TestFlood: however many requests arrive, the number of those that wait is bounded, and so is the memory of
+// transfers.
 func TestFlood(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l := newLab(t, engine.Config{}, node1)

@@ -67,7 +67,7 @@ func (r *replay) call(recorded uint64) (e engine.Effect, ok bool) {
 	return e, ok
 }
 
-// compareMove compares the PUT or GET of bulk data of a server with ours.
+// compareMove compares a recorded PUT or GET, by which a server moves bulk data, with that of our node.
 func (r *replay) compareMove(m *recording.Message) {
 	r.t.Helper()
 	e, ok := r.moves[m.Bits]
@@ -102,7 +102,7 @@ func (r *replay) compareData(e *engine.Effect, m *recording.Message) {
 	}
 }
 
-// moved ends the bulk data of an RPC of our node, which a recorded server put.
+// moved tells our node, as client, that the recorded server has put the bulk data of one of its RPCs.
 func (r *replay) moved(call *engine.Effect, m *recording.Message) {
 	r.seen.moves++
 	good := m.Data == nil || engine.Verify(m.Data, call.Check, false)
@@ -112,7 +112,7 @@ func (r *replay) moved(call *engine.Effect, m *recording.Message) {
 	r.step(engine.Input{Kind: engine.Bulk, ID: call.ID, Failed: m.Length != call.Length, Corrupt: !good})
 }
 
-// got ends a transfer of our node as server, whose data a recorded client sent.
+// got tells our node, as server, that the data of its GET have arrived, which the recorded client sent.
 func (r *replay) got(e *engine.Effect, m *recording.Message) {
 	delete(r.getting, m.Bits)
 	good := e.List || engine.Verify(m.Data, e.Check, e.BigEndian)
@@ -122,7 +122,8 @@ func (r *replay) got(e *engine.Effect, m *recording.Message) {
 	r.step(engine.Input{Kind: engine.Moved, ID: e.ID, Data: m.Data, Failed: m.Length != e.Length && !e.List, Corrupt: !good})
 }
 
-// over fails the test if our node has done more than the recorded one, or counted a failure.
+// over fails the test if our node has sent what the recorded one did not send, has counted a failure, or still has
+// RPCs, transfers or a session.
 func (r *replay) over() {
 	for _, e := range r.replies {
 		r.t.Errorf("our node alone replies to %#x", e.Bits)

@@ -102,8 +102,8 @@ func (n *Node) late(t *transfer) {
 	n.expired(t)
 }
 
-// expired cancels a transfer that has not ended in time. Data that are put are a pattern, which all transfers
-// share, so only those that the node gets keep memory.
+// expired cancels a transfer that has not ended in time. A GET of bulk data keeps its memory until the shell reports
+// its end. Other transfers end at once: all PUTs send one shared pattern, and have no memory of their own.
 func (n *Node) expired(t *transfer) {
 	if !t.doubted {
 		n.do(Effect{Kind: DoCancel, ID: t.id})

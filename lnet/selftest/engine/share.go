@@ -35,8 +35,8 @@ func (n *Node) fitsBRW(q *request) bool {
 	return n.inShare(q) && n.brw.moving+memory(q) <= n.cfg.MaxBulk
 }
 
-// waitsBRW reports whether a request of a client must wait behind others: a request of the same client
-// waits, or one whose own client has not used its share.
+// waitsBRW reports whether a request of a client must wait behind others: a request of the same client waits already,
+// or one of another client that has memory left of its share.
 func (n *Node) waitsBRW(client nid.NID) bool {
 	return slices.ContainsFunc(n.brw.waiting, func(q request) bool { return q.peer.NID == client || n.inShare(&q) })
 }

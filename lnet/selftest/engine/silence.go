@@ -59,10 +59,10 @@ func (n *Node) giveUp(t *transfer) {
 	}
 }
 
-// oldestGet returns the oldest GET to the client of t if perhaps none of the GETs to it will be answered: none was for
-// patience, and requests wait for memory (see wanted). It returns nil if the client is alive or its network may only have stalled,
-// and also if one of its GETs was cancelled to find that out: until that GET ends, and for patience after it if it had not left
-// this node.
+// oldestGet returns the oldest GET to the client of t, for use as a probe, if the client may have become silent: no
+// GET to it was answered for the time patience, and a request waits for the memory of these GETs (see wanted).
+// Otherwise it returns nil. It also returns nil until an earlier probe has ended, and for the time patience after a
+// probe that had not left this node.
 func (n *Node) oldestGet(c *client, t *transfer) (oldest *transfer) {
 	since := max(c.lastData, t.began)
 	if c.probe != 0 || n.now-max(since, c.unsent) < patience || !n.wanted(t.of.peer.NID, since) {
@@ -76,9 +76,10 @@ func (n *Node) oldestGet(c *client, t *transfer) (oldest *transfer) {
 	return oldest
 }
 
-// wanted reports whether a request waits for the memory of the GETs to a client, none of which was answered after the time since. It is a
-// request of another client that has not used up its share, or one that the client has sent for another test. Reads that the client
-// sends within patience after its latest served read belong to the same test.
+// wanted reports whether a waiting request needs the memory of the GETs to the client id. That is a request of another
+// client that has not used up its share, or a request that this client has sent for another test. A write belongs to
+// another test if it came more than restartGap after since, the instant after which no GET was answered. A read must
+// in addition have come more than patience after the latest read that was served.
 func (n *Node) wanted(id nid.NID, since time.Duration) bool {
 	newWrite := since + restartGap
 	newRead := max(newWrite, n.brw.peers[id].lastRead+patience)
@@ -115,10 +116,10 @@ func (n *Node) heldUp(t *transfer) {
 	}
 }
 
-// unheard handles the end of a GET that was given up before any of its data arrived. It does nothing unless the GET was the probe of
-// its client, and no GET was answered in the meantime. If the probe had not left this node before, it shows nothing about the client.
-// Otherwise the client is silent: its other GETs are given up as well, and its writes that have waited since before its last data are
-// dropped.
+// unheard handles the end of a GET that was given up before any of its data arrived. It does nothing if the GET is not
+// the probe of its client, or if another GET was answered in the meantime. If the probe had not left this node before,
+// it shows nothing about the client. Otherwise the client is silent: its other GETs are given up as well, and its
+// waiting writes that arrived before its last data are dropped.
 func (n *Node) unheard(t *transfer, unsent bool) {
 	id := t.of.peer.NID
 	c := n.brw.peers[id]

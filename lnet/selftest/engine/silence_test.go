@@ -201,8 +201,9 @@ func TestReadsBesideWrites(t *testing.T) {
 	}
 }
 
-// TestUnsentProbe: a GET that was given up before it left this node does not show that its client is silent: no other GET is given up
-// because of it, and no waiting request is dropped. The next GET is given up only when no data has come for another patience.
+// TestUnsentProbe: a GET that was given up before it left this node does not show that its client is silent: no other
+// GET is given up because of it, and no waiting request is dropped. The next GET is given up only after 5 s more
+// without data.
 func TestUnsentProbe(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l, gets, cancels := unanswered(t)

@@ -49,8 +49,8 @@ func TestNodeDies(t *testing.T) {
 	}
 }
 
-// TestHeir: after a console has died, another console gets its nodes only by Force. When a node changes to the
-// other console, the tests of the node end.
+// TestHeir: after a console has died, another console gets its nodes only if it makes its session with Force. When a
+// node changes to the other console, the tests of the node end.
 func TestHeir(t *testing.T) {
 	spec.Covers(t, "ST-48")
 	l := endlessBatch(t)

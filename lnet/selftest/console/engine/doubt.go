@@ -32,7 +32,8 @@ func (b *batch) doubtAnswers(t *test, nodes []*node, answers []Answer, clients b
 	}
 }
 
-// doubtSession notes that a node gets a request to make the session, though it had tests.
+// doubtSession notes that a node to which tests were added gets another request to make the session: it may have lost
+// these tests.
 func (s *session) doubtSession(n *node) {
 	for _, b := range s.batches {
 		if b.added[n] > 0 {
@@ -51,8 +52,8 @@ func (b *batch) doubt(n *node) *doubt {
 	return b.doubts[n]
 }
 
-// settle asks each of the nodes about which there is a doubt which tests it has. When these nodes have
-// answered or were given up, it calls the function then. The answers are no part of o's result.
+// settle asks those of the given nodes that have an entry in b.doubts which tests they have. When they have answered
+// or were given up, it calls the function then. Their answers are no part of o's result.
 func (c *Console) settle(o *operation, s *session, b *batch, nodes []*node, then func()) {
 	var list []*node
 	for _, n := range nodes {
@@ -118,7 +119,7 @@ func (b *batch) forget(n *node) {
 	}
 }
 
-// undecided returns an error if there are doubts about some nodes.
+// undecided returns an error if one of the nodes still has an entry in b.doubts.
 func (b *batch) undecided(nodes []*node) error {
 	for _, n := range nodes {
 		if b.doubts[n] != nil {

@@ -20,7 +20,8 @@ func clientOfTwo(t *testing.T) *lab {
 	return l
 }
 
-// units are the units of host 1 that run, by the number of their test; -1: it does not have the test.
+// units returns how many units of each test run at host 1, in the order of the tests; -1: the host does not have the
+// test.
 func (l *lab) units(tests int) (list []int) {
 	l.t.Helper()
 	for number := 1; number <= tests; number++ {

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// TestLoss: messages are lost, and two consoles run random commands in random order. Each command
-// ends within ten minutes, and when the consoles have died all nodes leave their sessions.
+// TestLoss: messages are lost, and two consoles run random commands in random order. Each command ends within ten
+// minutes. When the consoles have died, all nodes leave their sessions.
 func TestLoss(t *testing.T) {
 	spec.Covers(t, "ST-24", "ST-30")
 	for seed := range uint64(effort.Of(20, 100, 1000)) {

@@ -129,8 +129,8 @@ func TestCounted(t *testing.T) {
 	}
 }
 
-// TestFeatures: the first node decides whether sessions have the feature BULK_LEN; another one
-// with other features is refused.
+// TestFeatures: the first node that joins decides whether the session has the feature BULK_LEN. A node with other
+// features is refused.
 func TestFeatures(t *testing.T) {
 	spec.Covers(t, "ST-24")
 	l := newLab(t, 4, engine.Config{})

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/selftest/wire"
 )
 
-// ping returns a test of requests from one group to another one in the batch of every session.
+// ping returns a PING test from one group to another one, in the batch that every session has.
 func ping(from, to string) engine.Test {
 	return engine.Test{Batch: "batch", From: from, To: to, Service: wire.PingService, Loop: 3, Concurrency: 1, Distribute: 1, Span: 1}
 }
