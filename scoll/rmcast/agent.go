@@ -27,16 +27,15 @@ type View interface {
 	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
 }
 
-// Certain is an optional interface of a View that also reports nodes as dead when they are only
-// cut off. A manager waits until Ended is true of a death, and until it does not hear the member any
-// more. Without Certain, each death that Watch reports counts at once, so a View that cannot tell must
-// not report nodes that may be alive: otherwise a minority partition releases messages that members
-// elsewhere lack.
+// Certain is an optional interface of a View that also reports nodes as dead when they are only cut off. A manager
+// counts such a death only if Ended returns true, and the manager does not hear the member any more. Without Certain,
+// each death that Watch reports counts at once, so a View that cannot tell must not report nodes that may be alive:
+// otherwise a minority partition releases messages that members elsewhere lack.
 type Certain interface {
-	// Ended reports whether a death that Watch has reported is certain: most nodes of a fixed set, the same
-	// on all nodes, consider the node dead. So at most one side of a partition can be certain of a death on
-	// the other. The manager first heard of the node's present process the time ago before the call: if that
-	// process may still run, because the death is that of an earlier one, Ended returns false.
+	// Ended reports whether a death that Watch has reported is certain: most nodes of a fixed set, the same on all
+	// nodes, consider the node dead. So at most one side of a partition can be certain of a death on the other. ago is
+	// the time since the manager first heard of the process that now runs on the node. Ended returns false if that
+	// process may still run, because the death may be that of an earlier process.
 	Ended(id nid.NID, ago time.Duration) bool
 }
 

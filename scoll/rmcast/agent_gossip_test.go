@@ -102,9 +102,9 @@ func TestMinorityHearsDeaths(t *testing.T) {
 	}
 }
 
-// TestDeathsWithGossip: RM-28: nodes die, and messages do not wait for them longer than gossip needs to be
-// certain of it: a few cycles more than to notice it. With gossip, members that are not the majority of the
-// group go on, if most participants of gossip live. If most participants are dead, messages wait.
+// TestDeathsWithGossip: RM-28: nodes die, and messages wait for them only until gossip is certain of the deaths, which
+// takes a few cycles more than to notice them. If most participants of gossip live, the members go on even if they are
+// not the majority of the group. If most participants are dead, messages wait.
 func TestDeathsWithGossip(t *testing.T) {
 	spec.Covers(t, "RM-28")
 	for _, tt := range []struct {
@@ -140,7 +140,7 @@ func TestDeathsWithGossip(t *testing.T) {
 	}
 }
 
-// view is a View whose reports the test makes, and which is certain of the deaths that are set.
+// view is a View whose reports the test makes. It is certain of all deaths if ended is set, otherwise of none.
 type view struct {
 	told  func(id nid.NID, alive bool, lifetime uint64)
 	ended bool
@@ -158,8 +158,9 @@ func (v *view) Ended(_ nid.NID, ago time.Duration) bool {
 	return v.ended
 }
 
-// TestDoubtedDeath: RM-A8: the manager asks a View about a death until the View is certain of it and no member on
-// the node is heard, or until the node is alive again, and does not ask when no death is doubted, or after Unmanage.
+// TestDoubtedDeath: RM-A8: a View reports a death of which it is not certain. The manager asks the View about the
+// death again and again, until the View is certain of it and the manager hears no member on the node, or until the
+// node is reported alive. The manager does not ask when it doubts no death, or after Unmanage.
 func TestDoubtedDeath(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	v := new(view)

@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestAgentPacks: RM-43: when an earlier message is released, a program sends several
-// messages without waiting in between. They share a datagram, and the counters say so.
+// TestAgentPacks: RM-43: a program sends several messages in a row when an earlier one is released. They share a
+// datagram, and the counters show that.
 func TestAgentPacks(t *testing.T) {
 	spec.Covers(t, "RM-43")
 	s := newStacks(t, 5, link.Quality{}, nil)

@@ -32,8 +32,9 @@ func TestRestartWithGossip(t *testing.T) {
 	}
 }
 
-// TestRestartedDies: RM-A8, RM-28: a node restarts, and dies again before gossip has heard of it. Gossip reports one
-// death, which counts for the second member as well once gossip should have heard of that one.
+// TestRestartedDies: RM-A8, RM-28: a node restarts, and dies again before gossip has heard of its second member.
+// Gossip reports one death. It counts as the death of the second member as well, once so much time has passed that
+// gossip would have heard of this member if it lived.
 func TestRestartedDies(t *testing.T) {
 	spec.Covers(t, "RM-A8", "RM-28")
 	s := newGossips(t, 5, 5, 1)

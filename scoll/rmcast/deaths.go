@@ -29,7 +29,8 @@ func (m *managing) watch(v View) {
 }
 
 // ask asks the View about the deaths that are not certain yet and matter to the group, and asks again later while the
-// manager doubts any death. It may doubt one of which the View is certain, if it hears the member.
+// manager doubts any death. The manager also doubts a death of which the View is certain, as long as it hears the
+// member.
 func (m *managing) ask(v Certain) {
 	m.mu.Lock()
 	m.asking = nil // a death that is reported from now on sets a timer

@@ -128,9 +128,9 @@ func (m *Machine) datagram(s *stream, r *roster, d *wire.Datagram, fragment []by
 	}
 }
 
-// unpack handles a datagram with several messages, and returns how many of them were new here
-// (RM-A25). A parent that resends messages which are here has not received their
-// acknowledgement.
+// unpack handles a datagram with several messages, and returns how many of them were new here (RM-A25). If the
+// datagram is a repair and has messages that are here already, their acknowledgement was lost, and unpack tells
+// the sender again what is here.
 func (s *stream) unpack(d *wire.Datagram, payload []byte, sender int, cast bool) (n int) {
 	if int(d.Size) > s.roster.fragment {
 		s.m.stats.Inconsistent++

@@ -81,9 +81,9 @@ func (m *Machine) entry(r *roster, from nid.NID, e *wire.Entry) {
 	s.said(sender, e)
 }
 
-// stableFrom limits what a message can declare stable. Messages of other members, and multicasts,
-// which can be forged, only free what this member has acknowledged: no message of an honest node
-// says more.
+// stableFrom returns up to which number a message of sender may declare datagrams stable. The origin is believed if
+// its message came over a connection. Messages of other members, and multicasts, which can be forged, only free what this
+// member has acknowledged: no message of an honest node says more.
 func (s *stream) stableFrom(sender int, stable uint64, cast bool) uint64 {
 	if sender == s.root && !cast {
 		return stable

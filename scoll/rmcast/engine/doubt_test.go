@@ -12,9 +12,9 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestDoubtedDeaths: RM-28, RM-A18: the active manager is in a minority, or one on standby, and discovery reports
-// the members of the majority as dead there. As long as that is not certain, the manager does not go on
-// without them.
+// TestDoubtedDeaths: RM-28, RM-A18: the active manager, or one on standby, is in a minority, and discovery there
+// reports the members of the majority as dead. As long as these deaths are not certain, the manager does not go on
+// without the members.
 func TestDoubtedDeaths(t *testing.T) {
 	spec.Covers(t, "RM-28", "RM-A18")
 	for _, manager := range []sim.NodeID{0, 1} {
@@ -34,8 +34,8 @@ func TestDoubtedDeaths(t *testing.T) {
 	}
 }
 
-// TestDoubtBegan: RM-A8: managers, active or on standby, know since when they have known the incarnation of a doubted
-// node. The next report of that incarnation does not change it.
+// TestDoubtBegan: RM-A8: a manager, active or on standby, remembers when it first heard of the incarnation of a node
+// whose death is doubted. Further reports of that incarnation do not change this time.
 func TestDoubtBegan(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w := parted(t, 4, 2)
@@ -61,8 +61,9 @@ func TestDoubtBegan(t *testing.T) {
 	}
 }
 
-// TestDoubtHeard: RM-28: gossip was stopped on the node of a member, and is certain of its death. The member goes on
-// reporting, and stays a member; the death is doubted until the member is silent for Takeover.
+// TestDoubtHeard: RM-28: gossip was stopped on the node of a member, so gossip elsewhere is certain of the node's
+// death. The member goes on reporting, and stays a member: the manager doubts the death until the member is silent for
+// Takeover.
 func TestDoubtHeard(t *testing.T) {
 	spec.Covers(t, "RM-28")
 	w := parted(t, 4, 1)

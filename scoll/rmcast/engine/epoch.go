@@ -5,10 +5,10 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// outranked answers an order whose epoch is not the highest that this member knows. Either two
-// managers are active, or the manager with the higher epoch has died and this member would
-// refuse the manager with the lower epoch forever. So if its own manager is silent for HealAfter,
-// this member ends and joins as a new member, unless it can return to the earlier manager.
+// outranked handles an order that this member refuses, because its epoch is lower than the highest one that this
+// member knows, or because another manager has the same epoch. Either two managers are active, or the manager with the
+// higher epoch has died, and this member would refuse the remaining one forever. So if the manager that this member
+// obeys is silent for HealAfter, this member ends and joins as a new member. Until then it answers with a report.
 func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 	if m.now-m.orderAt >= m.cfg.HealAfter {
 		m.stats.Healed++

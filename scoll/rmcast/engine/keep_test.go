@@ -38,8 +38,9 @@ func TestListsKept(t *testing.T) {
 }
 
 // TestListsKeptSmall: RM-A7, RM-40: the acknowledgements of member 4 are lost, so messages of member 3 wait, and
-// member 3 goes on using an old list. In a small group, the members that have departed since then take up all room
-// before 64 lists have followed. Member 3 is left behind, and a node that has restarted often joins again.
+// member 3 goes on using an old list. The lists name the members that have departed since then. In a small group that
+// leaves no room for further nodes before 64 lists have followed. Member 3 is left behind, and a node that has
+// restarted often joins again.
 func TestListsKeptSmall(t *testing.T) {
 	spec.Covers(t, "RM-A7", "RM-40")
 	for _, most := range []int{6, 8, 16} {

@@ -40,12 +40,12 @@ type ManagerConfig struct {
 	Heartbeat, Takeover time.Duration
 	// LeaveAfter bounds how long a leaving member serves the messages in flight. Default 10 s.
 	LeaveAfter time.Duration
-	// MemberTimeout is how long the manager hears nothing of a member until the member is left behind,
-	// if the members that are heard are a majority; members report each half second. It does not bound
-	// waits for a member that the manager hears, but its parent in the tree does not. A member is also left behind if
-	// it sends for that long under an old list: one that more than 64 lists have followed, or one because of which
-	// members that have departed since leave no room for further nodes. Default 30 s; negative: never.
-	// Without a View, each killed process blocks senders for that long, and they get ErrSplit.
+	// MemberTimeout is how long the manager hears nothing of a member until the member is left behind, if the members
+	// that are heard are a majority; members report each half second. It does not end the wait for a member that the
+	// manager hears, but whose parent in the tree does not hear it. A member is also left behind if it sends for that
+	// long under an old list: one that more than 64 lists have followed, or one because of which members that have
+	// departed since leave no room for further nodes. Default 30 s; negative: never. Without a View, each killed
+	// process blocks senders for that long, and they get ErrSplit.
 	MemberTimeout time.Duration
 	// FirstAck is how long a new member has to acknowledge its first list. Default 5 s.
 	FirstAck time.Duration

@@ -33,7 +33,8 @@ func (g *Manager) settle() {
 	}
 }
 
-// freeUp finds the version below which no member sends any more.
+// freeUp sets g.free to the version below which no member sends any more, and drops departed members that are only on
+// earlier lists. It reports whether g.free has risen.
 func (g *Manager) freeUp() bool {
 	if len(g.collect.probes) > 0 {
 		return false // there may be members that use older versions

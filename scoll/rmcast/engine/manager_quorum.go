@@ -118,9 +118,9 @@ func (g *Manager) setAlone(alone bool) {
 	g.out.emit(e)
 }
 
-// dropSilent leaves members behind that for MemberTimeout have not reported, or not acknowledged a list, or used a
-// list that is too old (noteKeeping), if a majority of the electorate remains. They may be alive, and messages in
-// flight are reported as not delivered to them.
+// dropSilent leaves behind the members that for MemberTimeout have not reported, have not acknowledged a list, or have
+// used a list that is too old (noteKeeping). It does so only if the members that it hears besides them are a majority
+// of the electorate. Members left behind may be alive, and messages in flight are reported as not delivered to them.
 func (g *Manager) dropSilent() {
 	since := g.now - g.cfg.MemberTimeout
 	late := func(m *managed) bool {

@@ -50,8 +50,8 @@ func (s *search) answer(now time.Duration, host sim.NodeID, list []sim.NodeID, f
 	s.told(now, host, &o)
 }
 
-// publishes checks which hosts have their first members on the latest list, and which are told
-// that their members are expelled.
+// publishes checks which hosts have a member on the latest list, and which were told that a member of theirs is
+// expelled.
 func (s *search) publishes(t *testing.T, members, expelled []sim.NodeID) {
 	t.Helper()
 	var got, ended []sim.NodeID
@@ -106,10 +106,9 @@ func TestMemberReportedFailed(t *testing.T) {
 	s.publishes(t, []sim.NodeID{3, 4}, []sim.NodeID{1, 2})
 }
 
-// relisted gives a member a list on which a host has failed, and then one that has the host's
-// member again. The function before gets the version of the first list, and returns the
-// version below which all are obsolete according to the second list. The result is the effects
-// of the second list.
+// relisted gives the member of h two lists: one that reports a host, failed, as failed, and then one that has that
+// host's member again. The function before gets the version of the first list. It returns the version below which all
+// are obsolete, as the second list says. The result is the effects of the second list.
 func (w *world) relisted(h *host, failed sim.NodeID, before func(without wire.Version) wire.Version) (effects []Effect) {
 	w.t.Helper()
 	with, without := w.hosts[0].g.published(), w.hosts[0].g.published()

@@ -57,8 +57,8 @@ func TestSetBackMember(t *testing.T) {
 	}
 }
 
-// TestSetBackVotes: RM-A18: a member whose clock was set back counts in the majority of a list: two of four members,
-// of which it is none, elect no manager.
+// TestSetBackVotes: RM-A18: a member whose clock was set back still counts when a manager computes the majority of a
+// list. So two other members, of four in all, elect no manager.
 func TestSetBackVotes(t *testing.T) {
 	spec.Covers(t, "RM-A8", "RM-A18")
 	w := parted(t, 4, 2)

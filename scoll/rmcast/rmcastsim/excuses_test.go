@@ -8,8 +8,8 @@ import (
 	"ulnet/scoll/rmcast/engine"
 )
 
-// TestExcuses: a fault excuses, for a while, that its node is left behind; it does not excuse that for any
-// other node. Node 0 is the manager.
+// TestExcuses: the ledger accepts that a node is left behind only for a while after a fault of that node or its links,
+// not after a fault of another node. Node 0 is the manager.
 func TestExcuses(t *testing.T) {
 	finds(t, []deed{
 		{"a live member that joined again", "which lives", func(n *Net, m *Message) {

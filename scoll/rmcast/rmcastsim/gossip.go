@@ -9,10 +9,11 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// gossip is a model of gossip among all nodes, in place of the oracle. A node hears another one while a path
-// leads from that one to it, directly or over other nodes, and then also knows what that one has heard. A manager
-// reports a node as dead if its latest news of the node is older than a time, which differs as it does in gossip.
-// The death is certain when there is news of more than half of all nodes that is later than the report.
+// gossip is a model of gossip among all nodes, in place of the oracle. A node hears another one while a path leads
+// from the other one to it, directly or over further nodes, and then also knows what the other one has heard. A
+// manager reports a node as dead if its latest news of the node is older than a limit, which is drawn at random,
+// because this time varies in gossip, too. The death is certain when there is news of more than half of all nodes that
+// is later than the report.
 type gossip struct {
 	net     *Net
 	pcg     rand.PCG
