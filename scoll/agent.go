@@ -225,10 +225,10 @@ func (a *Agent) Stats() (s Stats) {
 // mostAsked bounds how often ask reports the state of one node to the machine.
 const mostAsked = 8
 
-// ask reads from discovery the state of nodes that discovery has not reported yet, and reports it to the machine.
-// If the state changes meanwhile, the machine may get the new state from discovery first, and then the old one
-// from ask. So ask reads the state again after each report, and reports it again until it has not changed, but at
-// most mostAsked times: the lifetime of a View may count something else than deaths.
+// ask reads from discovery the state of nodes that discovery has not reported yet, and reports it to the machine. If
+// the state changes meanwhile, the machine may get the new state from discovery first, and then the old one from ask.
+// So ask reads the state again after each report, and reports it again until it has not changed. It does so at most
+// mostAsked times, because the lifetimes of a View may rise without deaths.
 func (a *Agent) ask(ids []nid.NID) {
 	if a.cfg.View == nil {
 		return

@@ -37,8 +37,8 @@ func TestOutOfBandIsLocal(t *testing.T) {
 	}
 }
 
-// TestMappingChanges: SC-93, SC-A10: a member with another mapping is unreached at once, with
-// its subtree.
+// TestMappingChanges: SC-93, SC-A10: the service of one member maps the group to another list of members than the
+// root's service. That member refuses the request, so it and its subtree are unreached at once, without a timeout.
 func TestMappingChanges(t *testing.T) {
 	spec.Covers(t, "SC-93", "SC-A10")
 	s := newStacks(t, 8, nil)

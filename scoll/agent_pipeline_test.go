@@ -11,9 +11,9 @@ import (
 	"ulnet/scoll"
 )
 
-// TestAgentsPipeline: SC-A17 end to end: bulk data in segments reaches all members completely,
-// even if its length is not a multiple of the segment's. Members inherit the option, and no
-// state is left.
+// TestAgentsPipeline: SC-A17 end to end: bulk data in segments reaches all members completely, even if its length is
+// not a multiple of the segment's. So does a broadcast of another member over the handle that it got by Request.Group.
+// No state is left.
 func TestAgentsPipeline(t *testing.T) {
 	spec.Covers(t, "SC-A17")
 	effort.OneGoroutine(t)

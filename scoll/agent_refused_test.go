@@ -112,8 +112,8 @@ func TestMapsNothing(t *testing.T) {
 	}
 }
 
-// TestOwnTimeout: SC-38: if a service sets a longer timeout on its own node, the agent waits
-// for the service for that time, and counts the request.
+// TestOwnTimeout: SC-38: if a service sets a timeout on its own node that is longer than the root's Processing, the
+// agent waits for the service for that time, and counts the request in Stats.LongWaits.
 func TestOwnTimeout(t *testing.T) {
 	spec.Covers(t, "SC-38")
 	s := newStacks(t, 4, nil)

@@ -19,8 +19,8 @@ type Config struct {
 	Incarnation uint64
 	// RTT is the estimated round trip time of the network. Default 10 ms.
 	RTT time.Duration
-	// Guard is the time that timeouts allow in addition to the RTT, for each level of the tree.
-	// Default: RTT/4, but not less than 5 ms (SC-A8).
+	// Guard is the time that timeouts allow in addition to the RTT, for each level of the tree. Default: RTT/4, at
+	// least 5 ms (SC-A8).
 	Guard time.Duration
 	// MinBulkRate is the lowest rate at which bulk data is expected to arrive, in bytes per second.
 	// Default 100 MB/s.
@@ -64,11 +64,10 @@ type Config struct {
 	// Keys sign all messages. If there are keys, messages without a valid signature are refused. All nodes
 	// have the same keys. [Agent.SetKeys] changes them.
 	Keys keyring.Keys
-	// Worker calls a function that may block, exactly once and not before Worker has returned.
-	// Close waits for the function. The functions call IncomingRequest, and callbacks that are
-	// due while another one runs. The default starts a timer of Clock that expires at once; on
-	// a real clock its function runs in a goroutine of its own. A Worker that starts a
-	// goroutine itself needs no timer.
+	// Worker starts a function that may block: the function must run exactly once, and not before Worker has returned.
+	// Close waits for the function. Such functions call IncomingRequest, and callbacks that are due while another one
+	// runs. The default starts a timer of Clock that expires at once; on a real clock its function runs in a goroutine
+	// of its own. A Worker that starts a goroutine itself needs no timer.
 	Worker func(func())
 	// Buffers is how many requests of 4 KiB can arrive at a time without waiting for a
 	// buffer. Default 64.

@@ -88,8 +88,9 @@ func TestDeafRequester(t *testing.T) {
 	}
 }
 
-// TestDeafCrowd (SC-163): many nodes send requests that are refused, and read no refusal. Another node of their
-// kind gets up to 32 refusals. If the crowd are strangers, a listed node gets as many as without the crowd.
+// TestDeafCrowd (SC-163): many nodes send requests that are refused, and read no refusal. Then at most 32 refusals
+// wait for a further node. If either the crowd or that node are strangers, but not both, as many wait for it as
+// without the crowd: 1024.
 func TestDeafCrowd(t *testing.T) {
 	spec.Covers(t, "SC-163")
 	for name, c := range map[string]struct {

@@ -61,7 +61,7 @@ type handling struct {
 	Handler
 	a      *Agent
 	memory atomic.Int64 // bytes of memory that questions of other nodes use
-	copies atomic.Int64 // bytes of copies of bulk data of own calls that are over, which members may still be sent
+	copies atomic.Int64 // bytes of bulk data that this node copied for its calls, and that members may still fetch although these calls are over
 	own    ownAnswers
 }
 

@@ -16,8 +16,8 @@ const (
 	notAsked Status = 0xfffe // the member only forwards the call
 )
 
-// Bounds of the texts of errors in bytes: of one text, and of all texts in an answer, where
-// each counts 4 bytes more. Beyond that, errors have a status only.
+// maxText bounds the text of an error, in bytes. maxTexts bounds all texts in an answer together, each of which counts
+// 4 bytes more. An error without room for its text has only a status.
 const (
 	maxText  = 200
 	maxTexts = 16 << 10

@@ -193,7 +193,8 @@ func (m *meeting) answerCome(ctx context.Context, leader nid.NID, name string) (
 	}
 }
 
-// release opens a point for this node, if it waits there for that leader.
+// release opens a point for this node, if it waits there for that leader. If the node waits for another leader,
+// release returns EPERM; if it does not wait there any more, release returns nil.
 func (m *meeting) release(leader nid.NID, name string, all []byte, err error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

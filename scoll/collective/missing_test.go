@@ -47,8 +47,9 @@ func TestBarrierMissing(t *testing.T) {
 	})
 }
 
-// TestLateLeaf: the context of Join ends at a member below which another one has not come yet, and the caller of Join writes
-// to its data. The result has the data that the member came with.
+// TestLateLeaf: the tree is a chain of root, middle and leaf. The context of the middle's Join ends before the leaf
+// has joined, and the caller of that Join overwrites its data. The result still has the data with which the middle has
+// joined.
 func TestLateLeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agents, nids := mesh(t, 3, scoll.Config{RTT: 10 * time.Millisecond})

@@ -12,9 +12,9 @@ import (
 // attempt is a broadcast of its own. Its header has the sequence of the first attempt, by which
 // members know whether they have run the request.
 
-// rest makes a root wait before another attempt, if members disagreed. It reports whether the
-// root waits. The trailer shows such a member with its whole subtree. An ESTALE with the scope of a single
-// member is an error of its service.
+// rest makes a root wait before another attempt, if members disagreed with it about which members are alive, and
+// reports whether the root waits. The trailer shows such a disagreement as ESTALE for a whole subtree. An ESTALE for a
+// single member is an error of that member's service.
 func (m *Machine) rest(r *request) bool {
 	stale := slices.ContainsFunc(r.trailer, func(e wire.Missing) bool { return e.Status == wire.ESTALE && e.Scope == wire.Subtree })
 	if !r.root || !stale || r.header.Flags&wire.FlagSubset == 0 || r.aborted || r.exposed && !r.withdrawn || !m.mayRepeat(r) {

@@ -122,7 +122,7 @@ func TestAttemptsOfManyRoots(t *testing.T) {
 	attempt(2*(roots-ghostRuns), 2, true)
 }
 
-// TestConvergence: SC-A20: the root waits for another attempt as long as the last input Convergence says.
+// TestConvergence: SC-A20: before another attempt the root waits for the time that the latest input Convergence gave.
 func TestConvergence(t *testing.T) {
 	spec.Covers(t, "SC-A20")
 	h := newHarness(t, 2, 0, nil)
@@ -194,8 +194,8 @@ func TestAttemptsApart(t *testing.T) {
 	h.id = id
 }
 
-// TestAttemptWithoutGroup: SC-84, SC-A20: a group that ends before another attempt does not
-// come back with it.
+// TestAttemptWithoutGroup: SC-84, SC-A20: a group ends while a broadcast over it waits for another attempt. The
+// broadcast ends without that attempt, and the group does not come back.
 func TestAttemptWithoutGroup(t *testing.T) {
 	spec.Covers(t, "SC-84", "SC-A20")
 	h := newHarness(t, 2, 0, nil)

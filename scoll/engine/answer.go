@@ -105,9 +105,8 @@ func (m *Machine) overdue(r *request) {
 	m.speak(r, wire.ETIMEDOUT)
 }
 
-// speak sends the module's answer in place of the service's, with the reason, the kept answers
-// of members below, and the trailer. The answer to a request that concerns the module alone is
-// OK.
+// speak sends the module's answer in place of the service's: the reason s, the kept answers of members below, and the
+// trailer. s is OK if the request concerns the module alone, so that no service has to answer.
 func (m *Machine) speak(r *request, s wire.Status) {
 	switch {
 	case r.failed != wire.OK:

@@ -2,8 +2,8 @@ package engine
 
 import "ulnet/scoll/wire"
 
-// roomForGroup makes room for one more group of another node, or returns the status of the
-// limit that is reached.
+// roomForGroup makes room for one more group that another node brings. If it cannot, it returns the status that names
+// the limit.
 func (m *Machine) roomForGroup(g *group) wire.Status {
 	size, strangers := g.size(), g.lru.class == ofStrangers
 	if size > maxListSize || strangers && size > strangerBytes {
@@ -75,8 +75,9 @@ func (m *Machine) displace(g *group) {
 	m.table.displace(g, m.now+2*m.cfg.MaxTimeout)
 }
 
-// victim returns the group that the cache evicts to make room for g, or nil. The parameter over is
-// true if strangers have used up their share of the table: then only a stranger's group is evicted.
+// victim returns the group that the cache evicts to make room for g, or nil. tooMany: there are too many groups;
+// false: their lists take too much memory. over: strangers have used up their share, so only a stranger's group is
+// evicted.
 func (m *Machine) victim(g *group, tooMany, over bool) *group {
 	other := ofStrangers
 	if g.lru.class == ofStrangers {

@@ -193,7 +193,8 @@ func (h *harness) begin(want wire.Status, o Outgoing) {
 	h.step(Input{Kind: InIncoming})
 }
 
-// ours changes a child's reply of the harness to the reply for a broadcast of this node.
+// ours changes the reply that the harness makes for a child into one to a broadcast of this node, whose incarnation is
+// 5.
 func ours(r *wire.ReplyHeader, _ *Input) { r.RootIncarnation = 5 }
 
 // TestBadReplies: a child's reply is refused if it is a second one, is for a broadcast of

@@ -42,8 +42,8 @@ func TestPiggyback(t *testing.T) {
 	}
 }
 
-// TestLargeGroup: SC-A15, SC-18, SC-96: a list that is longer than a message is fetched from
-// the parent. With delayed creation, such a group is refused (SC-20).
+// TestLargeGroup: SC-A15, SC-18, SC-96: a list that is longer than a message is fetched from the parent. If such a
+// group is to be created by its first broadcast, which must carry the list, that broadcast is refused (SC-20).
 func TestLargeGroup(t *testing.T) {
 	spec.Covers(t, "SC-18", "SC-20", "SC-96", "SC-A15")
 	gets := map[sim.NodeID]sim.NodeID{}
@@ -73,7 +73,7 @@ func TestLargeGroup(t *testing.T) {
 	}
 }
 
-// TestFailedCreation: SC-18 and SC-A15: an immediate creation fails if a member is down. The
+// TestFailedCreation: SC-18 and SC-A15: the creation of a group on all members at once fails if a member is down. The
 // members that were reached are then told that the group is gone.
 func TestFailedCreation(t *testing.T) {
 	spec.Covers(t, "SC-18", "SC-A15")
@@ -208,8 +208,8 @@ func TestMemberRoot(t *testing.T) {
 	}
 }
 
-// TestRefusedCreation: SC-18: an immediate creation whose broadcast is refused, here because its timeout
-// is above MaxTimeout, leaves no group.
+// TestRefusedCreation: SC-18: a group is to be created on all members at once, and the broadcast for that is refused,
+// here because its timeout is above MaxTimeout. No group is left.
 func TestRefusedCreation(t *testing.T) {
 	spec.Covers(t, "SC-18")
 	h := newHarness(t, 2, 0, func(c *Config) { c.MaxTimeout = testRTT })

@@ -121,10 +121,11 @@ func (m *Machine) arrived(r *request, c *child) {
 	}
 }
 
-// follows reports whether a Hold of a child is later than all that arrived before, and can be honest:
-// for each node below, a child sends at most one Hold and one release, numbered from 1 on, and the
-// first is no release. While a child is to be sent the list of members again, the Hold can be from before the
-// child said that it does not know the group, and does not show that the list has arrived.
+// follows reports whether a Hold of a child is believed: it must be later than all that arrived before, and its number
+// must be possible. For each node of its subtree a child sends at most one Hold and one release, numbered from 1 on,
+// and the first is no release. The result is false also while the list of members is to be sent to the child again:
+// the Hold may be from before the child said that it does not know the group, and does not show that the list has
+// arrived.
 func (r *request) follows(c *child, w *wire.Hold) bool {
 	switch {
 	case c.state != waiting && (c.state != retrying || c.listed):

@@ -422,8 +422,8 @@ func TestDeathEndsWait(t *testing.T) {
 	h.want("unpost1 child1:node is down") // discovery did not see the death, only a later incarnation
 }
 
-// TestFailFast: SC-130: while a member is dead, a broadcast is refused, and so is the immediate
-// creation of a group.
+// TestFailFast: SC-130: while a member is dead, a broadcast is refused, and so is the creation of a group on all
+// members at once.
 func TestFailFast(t *testing.T) {
 	spec.Covers(t, "SC-130")
 	h := newHarness(t, 3, 0, func(c *Config) { c.Watched = true })

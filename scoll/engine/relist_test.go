@@ -121,9 +121,9 @@ func (h *harness) unknown() {
 	h.find(DoRepost)
 }
 
-// TestRelistSilent: SC-A11: a child that was sent the list, or has to fetch it, and does not answer is given
-// up while the service of its parent still has time to answer. That is so also where another child, or the
-// child itself, held the request before, and this node could answer later until then.
+// TestRelistSilent: SC-A11: a child was sent the list, or has to fetch it, and does not answer. Its parent gives it up
+// while the parent's own service still has time to answer. That is so also if this child or another one held the
+// request before: holding gave the parent more time, but only until it ended.
 func TestRelistSilent(t *testing.T) {
 	spec.Covers(t, "SC-A11")
 	for _, n := range []int{8, 600} {
@@ -199,9 +199,9 @@ func TestRelistUnsent(t *testing.T) {
 	h.want("send0")
 }
 
-// TestRelistHeld: SC-A11: a child that holds the request, or has answered a part, has the list. It may still
-// answer a copy of the request without the list that it does not know the group. That answer does not change
-// the reason for which it is missing, whether it comes before the Hold or the part, or later.
+// TestRelistHeld: SC-A11: a child that holds the request, or has answered a part, has the list: if no more comes, it
+// is missing with ETIMEDOUT. It may also answer a copy of the request without the list that it does not know the
+// group. That answer does not change this reason, whether it comes before the Hold or the part, or after it.
 func TestRelistHeld(t *testing.T) {
 	spec.Covers(t, "SC-A11")
 	tests := []struct {

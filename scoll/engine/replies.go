@@ -93,9 +93,9 @@ func (m *Machine) repost(r *request, i int, in *Input) {
 	m.emit(Effect{Kind: DoRepost, ID: r.id, Child: i, To: in.From, Bits: r.bits, Token: in.Token})
 }
 
-// hurry shortens the wait for a child that was sent the list of members, so that the service of this node can
-// answer before the module does. The child was sent the list later than other children the request, and may
-// have time to fetch it, but this node's own parent waits no longer because of that.
+// hurry shortens the wait for a child that was sent the list of members, so that the service of this node can answer
+// before the module does. Such a child got the request later than other children, and its timeout may include the time
+// to fetch the list, but this node's own parent waits no longer because of that.
 func (m *Machine) hurry(r *request, c *child) {
 	if c.listed && c.state == waiting && c.at != machine.Never && !r.root && !r.answered {
 		c.at = max(min(c.at, r.limit-r.header.Guard), m.now+1)

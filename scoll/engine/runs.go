@@ -19,12 +19,13 @@ type run struct {
 	status       wire.Status // result of the broadcast, once known
 }
 
-// maxRuns bounds the runs of a group that came from one parent, whatever their roots: a parent can forge
-// these. Then the roots with the most lose their oldest ones, so that no root can push out the runs of others.
-// Runs are not lost with the state of their root either, see maxRoots.
+// maxRuns bounds the runs of a group that came from one parent, for all roots together, because a parent can forge
+// runs of any root. When the bound is reached, the roots with the most runs lose their oldest ones, so that no root
+// can push out the runs of others. The runs of a root stay when its rootState is overwritten, see maxRoots.
 const maxRuns = 1024
 
-// thinned is how many runs are dropped at a time, so that a node need not count those of each root at each run.
+// thinned is how many runs thin drops at a time, so that a node need not look for the roots with the most runs at each
+// new run.
 const thinned = maxRuns / 16
 
 // payloadSum returns the digest of a request's payload, without the list of members.
@@ -67,7 +68,7 @@ func (g *group) roomForRun(r *run) {
 	}
 }
 
-// thin drops runs that came from a parent, the oldest of the roots that have the most.
+// thin drops as many runs that came from a parent as thinned says: the oldest ones of the roots that have the most.
 func (g *group) thin(parent nid.NID) {
 	var order []int // indices, the latest run first
 	for i := range slices.Backward(g.runs) {

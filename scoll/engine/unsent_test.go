@@ -10,9 +10,9 @@ import (
 // unsent delivers that sending the request to the first child has failed.
 func (h *harness) unsent() { h.step(Input{Kind: InSent, Child: 0, Status: wire.EIO}) }
 
-// TestHoldUnsent: sending the request to a child fails, but the child got it. It drops the second copy and
-// says nothing more about it, so the parent does not send one, whichever of the two it learns first, and
-// waits for the child as if nothing had failed.
+// TestHoldUnsent: sending the request to a child fails, although the child got it. The child would drop a second copy
+// without an answer. So the parent sends none if a Hold or a part of the reply shows that the request has arrived,
+// before or after it learns of the failure. It then waits for the child as if nothing had failed.
 func TestHoldUnsent(t *testing.T) {
 	spec.Covers(t, "SC-161", "SC-A22")
 	for name, tt := range map[string]struct {

@@ -121,7 +121,7 @@ func (n *Net) inTime() error {
 	})
 }
 
-// isLate reports whether a broadcast that is under way until an instant takes too long.
+// isLate reports whether a broadcast that is still under way at the instant now has taken too long.
 func (b *Broadcast) isLate(now time.Duration) bool { return now-b.Begun > 2*b.Limit+slack }
 
 func (n *Net) first(check func(*Broadcast) error) error {

@@ -190,8 +190,8 @@ func (l *ledger) rootGone(id sim.NodeID) {
 	}
 }
 
-// excuse exempts the broadcasts of a node that are under way, and in time until now, from the time
-// limit: "but for those whose root was paused, slowed down or skewed" (docs/scenarios.md).
+// excuse exempts the broadcasts of a node that are under way, and not late so far, from the time limit: "but for those
+// whose root was paused, slowed down or skewed" (docs/scenarios.md).
 func (l *ledger) excuse(id sim.NodeID) {
 	for _, b := range l.list {
 		b.excused = b.excused || b.Root == id && b.Outcome == UnderWay && !b.isLate(l.net.Now())

@@ -86,7 +86,9 @@ func (j *judgement) member(rank int) error {
 	return nil
 }
 
-// reasons reports whether a member must be missing, and whether it may be for a reason.
+// reasons looks for reasons why a member can be missing in a result: failures of the member itself, or of a node
+// above it. must: one of them keeps the member out in any case. may: one of them explains why the member is missing
+// with the given status.
 func (j *judgement) reasons(rank int, status scoll.Status) (must, may bool) {
 	for at, ok := rank, true; ok; at, ok = j.tree.Parent(at) {
 		for _, f := range j.failures(at) {
@@ -159,17 +161,17 @@ func (j *judgement) served(rank int, s behaviour) []failure {
 	return []failure{{status: status, itself: true, must: true}, j.lost()}
 }
 
-// lost is the failure of members whose answers a member that does not answer itself passes on:
-// "ELOST for those below whose answers do not fit".
+// lost returns the failure of members whose answers may be lost because a member above them does not answer itself,
+// and passes answers on: "ELOST for those below whose answers do not fit".
 func (j *judgement) lost() failure {
 	most := len(j.Members) * (wire.CarriedHeaderSize + entrySize)
 	return failure{status: scoll.ELOST, subtree: cmp.Or(j.net.cfg.Carry, wire.DefaultCarry) < most}
 }
 
-// late reports whether a service that takes the time delay must be, or may be, too late for the module, see
-// "Timeouts" in docs/collectives.md. The module's timeout includes an estimate for the bulk data; if these come
-// sooner, the service has the rest of that time. If a member below holds the request, "T counts from the end
-// of holding".
+// late reports whether a service that takes the time delay to reply is too late, so that the module answers in its
+// place; must: certainly, may: perhaps. See "Timeouts" in docs/collectives.md. The module's timeout includes an
+// estimate for the bulk data; if these come sooner, the service has the rest of that time. If a member below holds the
+// request, "T counts from the end of holding".
 func (j *judgement) late(rank int, delay time.Duration) (must, may bool) {
 	c, depth := &j.net.cfg.Scoll, time.Duration(j.tree.Depth(rank)+1)
 	allowed := j.order.processing + c.Guard/2

@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestReasons: the condition missing-right takes each reason of the table of failures, and no
-// other. In the tree node 1 is the root of 2, 3 and 5, and 4 is below 3.
+// TestReasons: the condition missing-right accepts each reason of the table of failures, and no other. In the tree
+// node 1 is the root, with the children 2, 3 and 5; node 4 is below 3.
 func TestReasons(t *testing.T) {
 	const unfounded = "is missing without a reason"
 	does := func(kind serviceKind, ids ...sim.NodeID) func(*Net) {
