@@ -16,10 +16,11 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// rails are the places of the two NIs of each host, in the order in which they start.
+// rails says, for each of the two NIs of a host, on which net and rail it is. The NIs start in this
+// order.
 var rails = [2]lnetsim.Interface{{Net: simlnd.Net, Rail: 0}, {Net: nid.MakeNet(nid.TCP, 1), Rail: 1}}
 
-// railed has an agent on each of some hosts with two NIs and discovery.
+// railed is a simulated network of hosts with two NIs each, with discovery and an agent on each host.
 type railed struct {
 	t      *testing.T
 	fabric *simlnd.Fabric
@@ -28,7 +29,8 @@ type railed struct {
 	agents []*gossip.Agent
 }
 
-// newRailed lists the NID of one rail as that of each participant.
+// newRailed starts n hosts with an agent each. In the list of participants, each host stands with its
+// NID on rails[listed].
 func newRailed(t *testing.T, n, listed int, keys keyring.Keys) *railed {
 	t.Helper()
 	r := &railed{t: t, hosts: make([]*simlnd.Host, n), stacks: make([]*lnetsim.Stack, n), agents: make([]*gossip.Agent, n)}
@@ -58,7 +60,8 @@ func newRailed(t *testing.T, n, listed int, keys keyring.Keys) *railed {
 	return r
 }
 
-// run lets time pass, after which all agents must take all participants for alive.
+// run lets time pass. It then checks that all agents take all participants for alive, and that no
+// message came from a stranger or without a valid code.
 func (r *railed) run(d time.Duration) {
 	r.t.Helper()
 	if err := r.fabric.Run(r.fabric.Now() + d); err != nil {

@@ -15,9 +15,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestAgentLog: log lines begin with the clock of the node and, if a message is the cause, that
-// of the message. The agent logs each change of a participant's health, and no change of ages. It logs
-// errors as errors (GO-62, GO-63).
+// TestAgentLog: a log line begins with the Lamport clock of the node and, if a message caused the
+// event, the clock of that message. The agent logs each change of a participant's health, and no
+// change of ages. A participant with other parameters and the loss of the quorum are logged at level
+// ERROR (GO-62, GO-63).
 func TestAgentLog(t *testing.T) {
 	spec.Covers(t, "GO-62", "GO-63")
 	const n = 8

@@ -52,8 +52,8 @@ func (a *Agent) fault(err error) {
 	a.log.Error(fmt.Sprintf("[%d] timer", clock), slog.Any("err", err))
 }
 
-// happened logs an event, remembers it and passes it to Notify. Events are applied one after
-// the other.
+// happened logs an event, remembers it and passes it to Notify. It is called for one event
+// after the other.
 func (a *Agent) happened(e *engine.Event) {
 	told := Event{At: a.clock.Now(), Clock: e.Clock, Kind: e.Kind, NID: e.NID, Aliveness: e.Aliveness}
 	a.mu.Lock()

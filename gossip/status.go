@@ -33,14 +33,15 @@ func (a *Agent) Quorum() (quorum bool) {
 	return quorum
 }
 
-// Ended reports whether the death of a participant that this node has reported is certain: since then,
-// this node has had news of more than half of all participants, and of enough for a quorum, and none of them
-// hears the participant. At most one side of a partition can say that of the other. If participants die that
-// are not the majority, it takes about log2 N cycles from the report on.
+// Ended reports whether the death of a participant that this node has reported is certain: since then this node has
+// had news of more than half of all participants, and of enough for a quorum, and none of them hears the participant.
+// At most one side of a partition has so many participants. If fewer than half of the participants die, their deaths
+// become certain about log2 N cycles after this node reports them.
 //
-// The caller knows that the node of the participant ran at an earlier time, given as how long ago that was. If nothing
-// has been heard of the participant since, the death is that of an earlier process of the node: a restarted one is
-// silent at first. Ended then is false until the later process should have been heard for as long as a death takes to notice.
+// The parameter ago says how long ago the caller last knew that the participant's node runs. News of the participant
+// from before that time does not show that the node has died since: the node may have restarted, and a restarted node
+// is silent at first. In this case Ended returns false until the silence and the time in which a death is noticed
+// have passed since then.
 func (a *Agent) Ended(id nid.NID, ago time.Duration) (ended bool) {
 	a.runner.Inspect(func() {
 		if i := a.m.List().Index(id); i >= 0 {

@@ -48,8 +48,8 @@ const (
 	maxAnswers   = 8    // bound of the answers with parameters in one cycle
 )
 
-// agreed compares the parameters of a message, as far as it carries them, with those of this node
-// (gossip design, Initialization).
+// agreed reports whether a message has the same parameters as this node, as far as it carries any.
+// If not, the message is dropped (gossip design, Initialization).
 func (m *Machine) agreed(msg *incoming, out *Output) bool {
 	if msg.index < 0 && m.roll.index(msg.from) < 0 {
 		return m.stranger(msg, out)

@@ -11,9 +11,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestParamsRide: all messages in the first N cycles carry parameters, and later ones do not
-// (GO-9, GO-11, GO-A16). A ping with parameters is always answered with parameters, however
-// late it is (GO-A5).
+// TestParamsRide: all messages of a node's first N cycles carry parameters, and later ones do not
+// (GO-9, GO-11, GO-A16). A ping with parameters is answered with parameters in every cycle, also
+// after the first N (GO-A5).
 func TestParamsRide(t *testing.T) {
 	spec.Covers(t, "GO-9", "GO-11", "GO-A5", "GO-A16")
 	const n = 6
@@ -84,7 +84,8 @@ func TestDisagreement(t *testing.T) {
 	}
 }
 
-// TestOtherVersion: another version counts as a disagreement (GO-5).
+// TestOtherVersion: a message of another protocol version has a counter of its own, and with Strict
+// stops the node, as a message with other parameters does (GO-5, GO-12).
 func TestOtherVersion(t *testing.T) {
 	spec.Covers(t, "GO-5", "GO-12")
 	h := newHarness(t, 8, 0, func(c *Config) { c.Strict = true })
@@ -136,7 +137,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestStrangers: messages of nodes outside the list are dropped.
+// TestStrangers: a message of a node outside the list is counted, and its ages are not merged.
 func TestStrangers(t *testing.T) {
 	h := newHarness(t, 8, 0, nil)
 	h.cycles(1)

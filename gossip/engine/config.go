@@ -39,9 +39,9 @@ type Config struct {
 	// Otherwise it is silent until all others have detected the death of its last
 	// incarnation.
 	ColdStart bool
-	// Strict keeps to the letter of the design: the base-2 logarithm for every limit, a
-	// participant with other parameters stops every node that hears it, and a node does not notice
-	// its own pauses.
+	// Strict keeps to the letter of the design: the limits of death and of obsolete messages are
+	// ⌈log2 N⌉, a participant with other parameters stops every node that hears it, and a node does
+	// not notice its own pauses.
 	Strict bool
 	// Keys are the keys of the cluster, if it has any. Each message then carries a code that
 	// only a node with a key can compute, and messages without such a code are dropped.

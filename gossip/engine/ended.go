@@ -6,12 +6,13 @@ package engine
 // if these participants still heard it; then i would be alive here. So most participants take i
 // for dead. At most one side of a partition has so many participants.
 //
-// The quorum alone does not show that: when the network is partitioned, the deaths on the other side
-// are noticed one after the other, and the first ones while there is still a quorum.
+// The quorum alone does not make a death certain: when the network is partitioned, the deaths on the other side are
+// noticed one after the other, and the first ones while there is still a quorum.
 //
-// The caller knows that the node ran a number of cycles ago, and asks whether it has died since. If no news of i is as
-// young as that, the death is that of an earlier process of the node, as long as the later one may still be silent after
-// its start, or its first news may still be under way.
+// The parameter ran says how many cycles ago the caller last knew that the node of participant i runs; the question
+// is whether it has died since. If the latest news of i is from before that, the reported death may be that of an
+// earlier process, and the later one may still be silent after its start, or its first news under way. So Ended then
+// returns false, unless ran is longer than the silence and the detection of a death take together.
 func (m *Machine) Ended(i, ran int) bool {
 	h := &m.health
 	reported, died := h.diedAt[i]

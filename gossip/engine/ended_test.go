@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// long is more cycles than a restarted node takes to be heard everywhere.
+// long is a number of cycles after which a restarted node has certainly been heard by all others.
 const long = 1000
 
 // TestEnded: GO-83: after a death, news of most participants makes it certain. Here 3 and 4 of five
@@ -125,8 +125,8 @@ func TestEndedUncertain(t *testing.T) {
 	}
 }
 
-// TestEndedEarlier: GO-83: a node that ran after the latest news of its participant has not ended, until it should
-// have been heard.
+// TestEndedEarlier: GO-83: the caller knows that a node ran after the latest news of its participant. The participant
+// has ended only if so much time has passed since then that the node, even if it restarted, would have been heard.
 func TestEndedEarlier(t *testing.T) {
 	spec.Covers(t, "GO-83")
 	h := newHarness(t, 5, 0, nil)
@@ -158,9 +158,9 @@ func TestEndedEarlier(t *testing.T) {
 	}
 }
 
-// TestEndedForgotten: GO-83: all participants were paused and have forgotten all ages. This one and 1 are then cut off
-// from 2, 3 and 4, and have heard 2 before. They report the deaths of 3 and 4, of which they know no age. The news of 2
-// is as young as a live participant's, but from before these deaths: they are not certain.
+// TestEndedForgotten: GO-83: after a pause this node has forgotten all ages. It is cut off, together with node 1,
+// from nodes 2, 3 and 4, after news of 2 came. It reports the deaths of 3 and 4, of which it has had no news since
+// the pause. The age of 2 is still low, but that news is older than the two deaths, so it does not make them certain.
 func TestEndedForgotten(t *testing.T) {
 	spec.Covers(t, "GO-83")
 	h := newHarness(t, 5, 0, nil)

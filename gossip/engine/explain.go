@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// heard is the last news of a participant, and the peer that brought it.
+// heard is the latest news of a participant, and the peer that brought it.
 type heard struct {
 	via   nid.NID
 	cycle uint64 // this node's own cycle in which the news arrived

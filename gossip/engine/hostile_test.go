@@ -13,7 +13,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// hostile returns a cluster of n nodes that began with the given clock and have run for a while.
+// hostile returns a cluster of n nodes that have run for a while. The Lamport clocks of all nodes began at the given
+// value.
 func hostile(t *testing.T, n int, clock uint64) *troubled {
 	t.Helper()
 	c := &troubled{t: t, rng: rand.New(rand.NewPCG(uint64(n), clock)), old: testList(t, n)}
@@ -32,8 +33,8 @@ func hostile(t *testing.T, n int, clock uint64) *troubled {
 // pass runs the cluster for a number of cycles.
 func (c *troubled) pass(cycles int) { c.run(c.now+time.Duration(cycles)*interval, false) }
 
-// forge delivers a ping to a node that names another node as its sender. All ages in the ping are
-// unheard.
+// forge delivers a ping to the node to, in the name of the node from. The ping says that its sender has heard of no
+// other participant.
 func (c *troubled) forge(to, from int, clock uint64) {
 	ages := bytes.Repeat([]byte{unheard}, len(c.nodes))
 	ages[from] = 0
@@ -67,8 +68,8 @@ func (c *troubled) deaths() (n uint64) {
 	return n
 }
 
-// again restarts a node and checks that the others accept it. If the attack had a lasting
-// effect, they might refuse it.
+// again restarts a node after an attack, and checks that the others accept it. If the attack had a lasting effect,
+// they might refuse it.
 func (c *troubled) again(node int) {
 	c.t.Helper()
 	c.boot(c.nodes[node], c.old)
@@ -109,9 +110,9 @@ func TestForgedPings(t *testing.T) {
 	}
 }
 
-// TestManyForgedPings: forged pings that name one participant as the sender have no effect.
-// Those that name two have an effect only while they continue. All nodes are in step again when a
-// timeout has passed since the last forged ping, whether one node or all received them (GO-66).
+// TestManyForgedPings: forged pings in the name of one participant have no effect. Forged pings in the names of two
+// participants have an effect only as long as they go on: at the latest 2*Limits.Stealth cycles after the last one,
+// all nodes are in step again. It does not matter whether one node or six of eight received them (GO-66).
 func TestManyForgedPings(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	const n, start = 8, 1_000_000
@@ -143,8 +144,8 @@ func TestManyForgedPings(t *testing.T) {
 	}
 }
 
-// TestHearsOnlyObsolete: a node whose clock is far ahead, for whatever reason, adopts the
-// clock of the others before they consider it dead (GO-66).
+// TestHearsOnlyObsolete: a node whose clock is far ahead of all others, for whatever reason, adopts the clock of the
+// others before they consider it dead (GO-66).
 func TestHearsOnlyObsolete(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	for _, n := range []int{3, 8, 16} {

@@ -17,8 +17,8 @@ func isConfig(err error) bool {
 	return ok
 }
 
-// TestLimits: the limits of death and of obsolete messages, by the number of participants
-// (GO-A1, GO-A3, GO-A12, GO-A20).
+// TestLimits: Limits returns the right limits of death and of obsolete messages for each number
+// of participants, with and without Strict (GO-A1, GO-A3, GO-A12, GO-A20).
 func TestLimits(t *testing.T) {
 	spec.Covers(t, "GO-A1", "GO-A3", "GO-A12", "GO-A20")
 	for _, c := range []struct {
@@ -47,8 +47,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestBadConfig: configurations that are refused before a machine is made (GO-6, GO-7, GO-A11,
-// GO-A12, GO-45).
+// TestBadConfig: Limits refuses impossible configurations, so that no machine is made of them,
+// and says what is wrong (GO-6, GO-7, GO-A11, GO-A12, GO-45).
 func TestBadConfig(t *testing.T) {
 	spec.Covers(t, "GO-6", "GO-7", "GO-45", "GO-46", "GO-A11", "GO-A12")
 	ms := time.Millisecond

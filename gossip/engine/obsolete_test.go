@@ -66,7 +66,8 @@ func TestReplayed(t *testing.T) {
 	}
 }
 
-// TestBadClock: impossible clocks have no effect (GO-A10, GO-66).
+// TestBadClock: a message with a clock of maxClock or more, or too far ahead of a node in sync,
+// does not move the node's clock (GO-A10, GO-66).
 func TestBadClock(t *testing.T) {
 	spec.Covers(t, "GO-66", "GO-A10")
 	h := newHarness(t, 8, 0, nil)

@@ -11,9 +11,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestRulesInOrder compares the machine with the three rules of the design for ages, applied in
-// their order, over random cycles, pings and replies (GO-17, GO-18, GO-19, GO-20, GO-21). Some
-// replies arrive although this node sent no ping (GO-24).
+// TestRulesInOrder compares the ages in the machine with the three rules of the design, applied
+// to each age in their order, over random cycles, pings and replies (GO-17, GO-18, GO-19,
+// GO-20, GO-21). Some replies arrive although this node sent no ping (GO-24).
 func TestRulesInOrder(t *testing.T) {
 	spec.Covers(t, "GO-17", "GO-18", "GO-19", "GO-20", "GO-21", "GO-24")
 	rapid.Check(t, func(r *rapid.T) {
@@ -64,8 +64,8 @@ func TestRulesInOrder(t *testing.T) {
 	})
 }
 
-// TestLazyReply: a reply has an entry if and only if the entry is fresher by two cycles and the
-// fudge (GO-26, GO-28, GO-A12).
+// TestLazyReply: a reply has the age of a participant if and only if it is lower than the age
+// in the ping by at least 2 + fudge cycles (GO-26, GO-28, GO-A12).
 func TestLazyReply(t *testing.T) {
 	spec.Covers(t, "GO-26", "GO-28", "GO-A12")
 	for _, fudge := range []int{-1, 1, 2} {

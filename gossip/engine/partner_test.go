@@ -117,7 +117,7 @@ func sum(list []float64) (s float64) {
 	return s
 }
 
-// TestUnheard (G-GO-9): a node that has merged no message for two cycles has a second partner,
+// TestUnheard (G-GO-9): a node that has merged no message for two cycles pings a second partner in each cycle,
 // because many participants may have just died.
 func TestUnheard(t *testing.T) {
 	spec.Covers(t, "G-GO-9")

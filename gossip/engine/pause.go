@@ -54,7 +54,7 @@ func (m *Machine) missed(cycles, quiet uint64, out *Output) {
 }
 
 // standBack makes the node merge no message until as many further cycles have begun as the parameter quiet
-// says. Health events are suppressed a little longer.
+// says. Health events are suppressed for up to two cycles more.
 func (m *Machine) standBack(quiet uint64) {
 	m.clock.lost(m.cycle)
 	p := &m.pause
@@ -67,8 +67,8 @@ func (m *Machine) standBack(quiet uint64) {
 	m.health.changed = true
 }
 
-// forget marks every participant as unheard, and suppresses health events until enough
-// messages were merged.
+// forget sets the age of every other participant to unheard, as if no message had ever brought news of it,
+// and suppresses health events until enough messages were merged.
 func (p *pause) forget(m *Machine) {
 	m.ages.forget()
 	m.rejuvenate()

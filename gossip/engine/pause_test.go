@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// meet lets some cycles pass. In each of them it delivers pings of every second participant, which show
-// that all others are alive.
+// meet lets some cycles pass. In each of them, every second participant sends a ping whose ages say that
+// all participants are alive.
 func (h *harness) meet(cycles int) (events []Event) {
 	h.t.Helper()
 	n := h.list.Len()
@@ -26,8 +26,9 @@ func (h *harness) meet(cycles int) (events []Event) {
 	return events
 }
 
-// TestPause: a node that was paused makes no other node take a dead participant for a live one:
-// it adds the missed cycles first (GO-A7, GO-65). With Strict it does not add them.
+// TestPause: a node that was paused adds the missed cycles to its ages before it merges or sends anything.
+// So no other node takes a dead participant for a live one because of its ages (GO-A7, GO-65). With Strict
+// it does not add them.
 func TestPause(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A7")
 	for _, strict := range []bool{false, true} {
@@ -84,9 +85,9 @@ func TestQuietAfterPause(t *testing.T) {
 	}
 }
 
-// TestResync: after a long pause all participants count as unheard, and health events are
-// suppressed until enough messages were merged. Live participants therefore never die for this
-// node (GO-A8, GO-65).
+// TestResync: after a long pause a node forgets the ages of all others, and reports no change of health
+// until it has merged enough messages. So it reports no death of participants that are alive (GO-A8,
+// GO-65).
 func TestResync(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A8")
 	h := newHarness(t, 16, 0, nil)
@@ -242,8 +243,8 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// TestShortPause: after a short pause a node declares no participant dead that it could not hear during the
-// pause, before it had the time to hear the participant again (GO-A7).
+// TestShortPause: after a short pause a node first has time to hear the others again. Until then it
+// declares no participant dead that it could not hear during the pause (GO-A7).
 func TestShortPause(t *testing.T) {
 	spec.Covers(t, "GO-A7")
 	h := newHarness(t, 16, 0, nil)
@@ -373,9 +374,9 @@ func TestPauseAccusesNoNode(t *testing.T) {
 	}
 }
 
-// TestWakesWithOthers (GO-A8): other nodes that have just been paused know no ages but their
-// own. A node that merges messages of such nodes alone considers no participant dead until the
-// time of a detection has passed.
+// TestWakesWithOthers (GO-A8): after a pause, a node hears only nodes that have just been paused too, and
+// that know no ages but their own. It considers no participant dead until as many cycles have passed as the
+// detection of a death takes.
 func TestWakesWithOthers(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	const n = 8

@@ -7,8 +7,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestCommitWhilePaused: a commit counts the live participants, although health events are
-// suppressed (GO-77, GO-A8, GO-A21).
+// TestCommitWhilePaused: a node commits a change of the list in resync, while it reports no
+// change of health. It still counts the live participants of the new list, and keeps its quorum
+// (GO-77, GO-A8, GO-A21).
 func TestCommitWhilePaused(t *testing.T) {
 	spec.Covers(t, "GO-77", "GO-A8", "GO-A21")
 	h := newHarness(t, 8, 2, nil)

@@ -130,8 +130,9 @@ func TestRollIsHeard(t *testing.T) {
 	}
 }
 
-// TestRollCommit: a commit makes only those participants die that leave, and forgets no other.
-// The old list is understood until all have committed and no message uses it (GO-78).
+// TestRollCommit: a commit reports as dead only those participants that leave the list, and keeps all
+// that the node knows of the others. The old list is understood until all have committed and no
+// message uses it (GO-78).
 func TestRollCommit(t *testing.T) {
 	spec.Covers(t, "GO-78")
 	h := newHarness(t, 8, 2, func(c *Config) { c.Trace = true })

@@ -72,8 +72,9 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// TestHopAges: without the cycle that each hop adds, the age of a dead participant would never
-// reach the limit (GO-A2).
+// TestHopAges: an age that a ping or reply brings is merged with one cycle added for the hop,
+// up to 254. Without that cycle the age of a dead participant would never reach the limit
+// (GO-A2).
 func TestHopAges(t *testing.T) {
 	spec.Covers(t, "GO-A2")
 	h := newHarness(t, 4, 0, nil)
@@ -91,8 +92,8 @@ func TestHopAges(t *testing.T) {
 	}
 }
 
-// TestFreshNodeKnowsNoOther: messages of a restarted node do not make a dead participant appear
-// alive (GO-A6).
+// TestFreshNodeKnowsNoOther: the first ping of a node says that it has never heard of any other
+// participant, so it does not make a dead participant appear alive (GO-A6).
 func TestFreshNodeKnowsNoOther(t *testing.T) {
 	spec.Covers(t, "GO-A6")
 	h := newHarness(t, 8, 3, nil)

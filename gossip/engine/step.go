@@ -17,7 +17,8 @@ package engine
 //	any state, maxClock         no number of peers: a clock of maxClock or more is never
 //	                            accepted, and a clock that comes there begins anew
 //
-// Messages in step move the clock of a node in sync by at most 8 units per cycle on average.
+// Messages whose clocks are in step move the clock of a node in sync by at most 8 units per cycle on
+// average.
 
 // others is how many other participants there are.
 func (m *Machine) others() int { return m.list.Len() - 1 }

@@ -7,7 +7,8 @@ import (
 	"ulnet/gossip/engine"
 )
 
-// TestWords: JSON has words for these values, and the words can be parsed again.
+// TestWords: in JSON, the values of Health, EventKind, RollState and Refusal are words. The
+// words can be parsed again, and other words are refused.
 func TestWords(t *testing.T) {
 	check := func(word string, from encoding.TextMarshaler, to encoding.TextUnmarshaler, same func() bool) {
 		t.Helper()

@@ -31,8 +31,8 @@ func notBelow(a, b uint64) uint64 {
 // spread turns the high bits of lanes into lanes of all ones.
 func spread(h uint64) uint64 { return h >> 7 * 0xFF }
 
-// older adds a cycle to each lane, except for the ages oldest and unheard, whose upper seven
-// bits are all set.
+// older adds a cycle to the age in each lane, except to the ages oldest and unheard, whose upper seven bits are
+// all set.
 func older(x uint64) uint64 {
 	clear := ^x & (oldest * ones)
 	return x + ((clear&^highs+^uint64(highs)|clear)&highs)>>7

@@ -69,8 +69,8 @@ func TestVectorAgainstBytes(t *testing.T) {
 	})
 }
 
-// TestFresher: a reply has the entries that are fresher by the gap, and no
-// others (GO-26).
+// TestFresher: fresher finds the entries whose age is lower than the peer's by at least gap,
+// and no others (GO-26).
 func TestFresher(t *testing.T) {
 	spec.Covers(t, "GO-26")
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,8 +17,8 @@ import (
 //	parts come together that were apart for long                        links.rejoined, links.moved
 //	more than six of ten have just failed at once                       few
 //
-// There is no other excuse: not that many others are dead or out of reach, that messages are
-// lost, or that the observer itself was paused.
+// Nothing else is an excuse. In particular these are none: many other nodes are dead or out of reach, messages are
+// lost, or the observer itself was paused.
 type faults struct {
 	clock func() time.Duration
 	grace time.Duration
@@ -108,8 +108,9 @@ func (t *faults) excused(observer, subject sim.NodeID) bool {
 	return t.links.apart(subject, observer, now-t.grace)
 }
 
-// few reports whether more than six of ten nodes have just failed, or were just cut off from an observer,
-// before it could notice the first of these losses. Nodes that it lost earlier do not count. False deaths in that time are counted separately.
+// few reports whether more than six of ten nodes have just failed, or were just cut off from an observer, before it
+// could notice the first of these losses. Nodes that it lost earlier do not count. False deaths in that time are
+// counted separately.
 func (t *faults) few(observer sim.NodeID) bool {
 	count, left, latest := t.links.lost(observer, t.clock())
 	return 10*count > 6*(count+left) && t.clock()-latest < t.grace

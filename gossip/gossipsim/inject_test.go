@@ -14,7 +14,8 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// inject delivers a ping of another node with a given clock, whose ages are all unheard.
+// inject delivers a ping in the name of the node from, with a given clock. The ping says that
+// its sender has heard of no other node.
 func inject(n *Net, to, from sim.NodeID, clock uint64) {
 	p := n.incarnations[to].(*program)
 	h := gossipwire.Header{N: uint32(p.m.Len()), Clock: clock}

@@ -28,8 +28,8 @@ at %v crash 64
 `
 
 // TestPausedNodes (GO-65, GO-A7, GO-A9): nodes that are paused again and again consider no
-// healthy node dead, do not make others do so, and make no dead node appear alive. With Strict
-// they do.
+// healthy node dead, do not make others do so, and make no dead node appear alive. In strict mode
+// some healthy nodes are considered dead, and some dead nodes appear alive.
 func TestPausedNodes(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A7", "GO-A9")
 	sweeps(t)

@@ -24,8 +24,8 @@ func (l *links) eras(since, now time.Duration) iter.Seq[era] {
 	}
 }
 
-// rejoined reports whether two nodes got paths in both directions again after the instant since, at the end of
-// a period longer than l.limit in which at least one of them had no path to the other.
+// rejoined reports whether two nodes have come together again after the instant since: they have paths in both
+// directions, and before that there was no path in at least one direction for longer than l.limit.
 func (l *links) rejoined(a, b sim.NodeID, since, now time.Duration) bool {
 	apart := time.Duration(0)
 	for e := range l.eras(since-l.limit, now) {
@@ -70,8 +70,8 @@ func (l *links) latestLoss(id, observer sim.NodeID, now time.Duration) time.Dura
 	return at
 }
 
-// lost returns how many nodes an observer has lost (see latestLoss) in a time too short to notice the
-// losses, how many others are left to it, and when it lost the latest of them.
+// lost returns how many nodes an observer has lost (see latestLoss) less than l.limit before the latest loss,
+// how many other nodes still have a path to it, and when the latest loss was.
 func (l *links) lost(observer sim.NodeID, now time.Duration) (count, left int, latest time.Duration) {
 	latest = never
 	losses := make([]time.Duration, len(l.fine))

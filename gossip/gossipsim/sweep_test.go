@@ -71,8 +71,10 @@ func TestPropagation(t *testing.T) {
 	}
 }
 
-// TestFalseDeaths (GO-A1): with the default threshold no live node is considered dead; with the
-// threshold of the design many are.
+// TestFalseDeaths (GO-A1): no node dies, and up to 20 % of the messages are lost. With the default
+// limit of death no live node is considered dead (with 20 % loss, in at most one sample of a
+// million). With the limit of the design, a live node is considered dead in at least one sample of
+// a hundred.
 func TestFalseDeaths(t *testing.T) {
 	spec.Covers(t, "GO-A1")
 	sweeps(t)
@@ -156,7 +158,7 @@ func at(seed uint64) time.Duration {
 	return 12*time.Second + time.Duration(seed%uint64(gossipsim.Interval))
 }
 
-// TestDetection (GO-A2): all nodes detect a death within D+1 cycles.
+// TestDetection (GO-A2): all nodes detect a death within Limits.Dead + 1 cycles.
 func TestDetection(t *testing.T) {
 	spec.Covers(t, "GO-A2")
 	sweeps(t)
