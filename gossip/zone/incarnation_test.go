@@ -49,9 +49,9 @@ func TestAgentStop(t *testing.T) {
 	}
 }
 
-// TestAgentAgain: MS-6, MS-A33, MS-A17: another agent on the same node, in the same process, is
-// a new incarnation: other nodes report that, and its first write replaces those of the earlier
-// incarnation, which wrote more often.
+// TestAgentAgain: MS-6, MS-A33, MS-A17: another agent on the same node, in the same process, is a new
+// incarnation. Other nodes report that, and its first write replaces all writes of the earlier
+// incarnation, although the earlier one wrote more often.
 func TestAgentAgain(t *testing.T) {
 	spec.Covers(t, "MS-6", "MS-A17", "MS-A33")
 	const n = 8

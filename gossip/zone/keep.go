@@ -7,8 +7,9 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// keepInterval is the least time from the end of one call of Config.Keep to the next, but for those in Join and Close.
-// Other nodes can make this one take a higher incarnation with each message, and Config.Keep writes to a disk.
+// keepInterval is the least time from the end of one call of Config.Keep to the next, except for the calls that Join
+// and Close cause. Other nodes can make this one take a higher incarnation with each message, and Config.Keep writes
+// to a disk.
 const keepInterval = time.Second
 
 // keeper calls Config.Keep for the incarnations that other nodes make this one take. A timer calls it, because Keep may
@@ -33,8 +34,8 @@ func (k *keeper) init(keep func(uint64), clock machine.Clock) {
 	k.keep, k.clock, k.idle, k.calling = keep, clock, make(chan struct{}), make(chan struct{}, 1)
 }
 
-// now stores a number before it returns, unless a higher one is stored. It reports false, and may store nothing, if close
-// was called.
+// now stores a number before it returns, unless a higher one is stored. It returns false if close was called, and
+// then may have stored nothing.
 func (k *keeper) now(incarnation uint64) bool {
 	if !k.enter() {
 		return false
@@ -115,8 +116,8 @@ func (k *keeper) run() {
 	k.leave()
 }
 
-// close lets the timer store its number at once, and now store no further one. The caller has ended the steps of the
-// machine, so that the timer gets no further numbers.
+// close makes the timer store its number at once, and makes the method now return false from then on. The caller has
+// ended the steps of the machine, so that the timer gets no further numbers.
 func (k *keeper) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

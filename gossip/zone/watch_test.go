@@ -16,8 +16,9 @@ import (
 // nth returns the id of a node.
 func nth(i int) ID { return MustParseID(fmt.Sprintf("n%d=10.0.0.%d@tcp", i, i)) }
 
-// TestAgentShorten: MS-9, MS-10: the events that are left for a slow listener are joins and
-// leaves in turn, and the latest attributes.
+// TestAgentShorten: MS-9, MS-10: when shorten has merged the events that wait for a slow
+// listener, Joined and Left still alternate for each node, and the latest change of its
+// attributes is left.
 func TestAgentShorten(t *testing.T) {
 	spec.Covers(t, "MS-9", "MS-10")
 	event := func(k EventKind, i int, inc uint64, keys ...string) Event {

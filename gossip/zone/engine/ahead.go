@@ -11,9 +11,10 @@ import (
 // ahead has versions of members that are too far ahead of this node's clock to be accepted. A member has to take
 // such a version if a node whose clock is ahead has accepted a forged version just below it.
 //
-// Any member can name such a version, also one that its owner will never have. Therefore only a version that came
-// from the owner itself makes older goodbyes and reports stale. If others accuse a member of which another one has
-// named such a version, this node asks the member directly for its version, and the answer refutes the accusation.
+// Any member can name such a version, also one that its owner will never have. A goodbye or report about an older
+// version is therefore ignored as stale only if the owner itself has sent the newer version. If only others named
+// the newer version, this node asks the owner for its version when a goodbye or report about it is passed on, and
+// the answer refutes the goodbye or report.
 type ahead map[wire.Ref]farVersion
 
 type farVersion struct {
@@ -57,8 +58,9 @@ func (m *Machine) setAhead(p wire.Ref, a farVersion) {
 	m.ahead[p] = a
 }
 
-// verify asks a member that others accuse for its version, at most urgentParts times per round. It does nothing unless
-// another node has named a version of the member that is too far ahead of this node's clock.
+// verify asks a member for its version, at most urgentParts times per round, because a goodbye or report about the
+// member was passed on. It does nothing unless a version of the member is known that is too far ahead of this
+// node's clock.
 func (m *Machine) verify(p wire.Ref) {
 	a, ok := m.ahead[p]
 	if !ok || m.now < a.asked {
@@ -73,8 +75,9 @@ func (m *Machine) verify(p wire.Ref) {
 	m.sendSummons(&summons{node: p, version: accused, until: m.now})
 }
 
-// overtaken reports whether a version of a member is older than the one in ahead that came from the member
-// itself. It first accepts that one if the clock allows it now.
+// overtaken reports whether version v of a member is older than the version in ahead that came from the member
+// itself. If the clock has come so far that the version in ahead can be accepted, overtaken accepts it, and returns
+// false.
 func (m *Machine) overtaken(p wire.Ref, v wire.Version) bool {
 	a := m.ahead[p].heard
 	if a.IsValid() && m.plausible(a) {

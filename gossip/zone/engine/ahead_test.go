@@ -8,9 +8,10 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestAheadOfClock: a member has a version that is a little too far ahead of this node's clock. This node passes it
-// on, and accepts it once its clock is there. Until then it ignores what other nodes pass on about older versions, and
-// removals elsewhere, but not the member's own goodbye (MS-A2, MS-A3, MS-A9).
+// TestAheadOfClock: a member itself sends a version that is a little too far ahead of this node's clock. This node
+// passes it on, and accepts it once its clock is there. Until then it ignores goodbyes, reports and removals that
+// others pass on about older versions. A member whose version was far too high, or came from others, can still leave
+// by its own goodbye in an older version (MS-A2, MS-A3, MS-A9).
 func TestAheadOfClock(t *testing.T) {
 	spec.Covers(t, "MS-A2", "MS-A3", "MS-A9")
 	const wall, limit = 1 << 60, 1 << 44
@@ -55,10 +56,10 @@ func (s *solo) asked(i int) (n int) {
 	return n
 }
 
-// TestNamedAhead: other nodes name a version of a member that is a little too far ahead of this node's clock. This node
-// then does not ignore goodbyes and reports of the member in older versions. When one is passed on, it asks the member,
-// and the goodbye or report counts unless the member answers. The answer may be in an older version than the goodbye, if
-// that is too far ahead for the member to take a newer one (MS-A2, MS-A3).
+// TestNamedAhead: other nodes name a version of a member that is a little too far ahead of this node's clock.
+// Goodbyes and reports about older versions then still count: when one is passed on, this node asks the member for
+// its version, and removes it if it does not answer. If the goodbye names a version too far ahead for the member to
+// take a newer one, an answer in an older version refutes it, too (MS-A2, MS-A3).
 func TestNamedAhead(t *testing.T) {
 	spec.Covers(t, "MS-A2", "MS-A3")
 	const wall, limit = 1 << 60, 1 << 44
@@ -112,7 +113,8 @@ func (s *solo) blamed() {
 }
 
 // TestReportersThemselves: a member had to take a version that is too far ahead of this node's clock, and then fails.
-// This node removes it as soon as enough reporters themselves say so, or this node has noticed it, too (MS-A1, MS-A2).
+// This node counts its own report, and reports that come from the reporters themselves. It removes the member as soon
+// as there are enough of these (MS-A1, MS-A2).
 func TestReportersThemselves(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A2")
 	const wall, limit = 1 << 60, 1 << 44
@@ -126,8 +128,8 @@ func TestReportersThemselves(t *testing.T) {
 	s.is(2, inHistory, far)
 }
 
-// TestCatchUp: this node accepts a version that was ahead of its clock once the clock is there, if it came from the
-// member itself. It forgets one that only others named (MS-A2).
+// TestCatchUp: a version of a member is too far ahead of this node's clock. When the clock has come far enough, this
+// node accepts the version if it came from the member itself, and forgets it if only others named it (MS-A2).
 func TestCatchUp(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	const wall, limit = 1 << 60, 1 << 44

@@ -39,12 +39,11 @@ const maxSkew = 1 << 32
 // plausible reports whether another node can have a version, and refute it (MS-A2).
 func (m *Machine) plausible(v wire.Version) bool { return m.within(v, 0) }
 
-// within reports whether a version's incarnation is ahead of the wall clock by at most
-// Config.Ahead plus skew. The wall clock is Config.Wall plus the time since the first step, with
-// pauses and with the time during which the node was not a member, or Input.Wall if that is later. If
-// the clock was set back and is far behind this node's own incarnation, within measures from that
-// incarnation. It does so only then, because other nodes can raise this node's incarnation, and could
-// otherwise move the limit up without end.
+// within reports whether a version's incarnation is ahead of the wall clock by at most Config.Ahead plus
+// skew. The wall clock is Config.Wall plus the time since the first step, including pauses and times in which
+// the node was not a member; or Input.Wall if that is later. If the clock was set back and is far behind this
+// node's own incarnation, within measures from that incarnation. It does so only then, because other nodes
+// can raise this node's incarnation, and could otherwise move the limit up without end.
 func (m *Machine) within(v wire.Version, skew uint64) bool {
 	base := m.pauses.clock(m.cfg.Wall)
 	if m.born > base+m.cfg.Ahead+2*maxSkew {

@@ -33,9 +33,9 @@ func TestForgedReports(t *testing.T) {
 	}
 }
 
-// TestRefusedForEver: a peer removes this node again whenever this node has a new version, or
-// has no room for it. This node requests a link with that peer only rarely, and does not suspect
-// the peer (MS-A12).
+// TestRefusedForEver: a peer refuses each request for a link, because it has removed this node
+// or has too many neighbours. This node repeats the request only rarely, raises its version at
+// most once, and does not suspect the peer (MS-A12).
 func TestRefusedForEver(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	for _, answer := range []wire.Message{
@@ -80,7 +80,8 @@ func TestNoRoom(t *testing.T) {
 }
 
 // TestBoundedAnswers: a node that requests the whole view again and again gets it once per
-// heartbeat (MS-A9). If it names the same nodes again and again, these get one request (MS-A7).
+// heartbeat (MS-A9). If a node lists the same members again and again, which this node has
+// removed, this node queues one request for each of them (MS-A7).
 func TestBoundedAnswers(t *testing.T) {
 	spec.Covers(t, "MS-A7", "MS-A9")
 	s := acquainted(t, 40, Config{})

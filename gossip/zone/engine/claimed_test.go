@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestClaimedThenGone: all clocks are equal. A liar names versions of a member that are too far ahead of them, some
-// so far that the member itself refuses to take a higher one. Then the member leaves in order, or crashes, and the
-// liar goes on. The others remove the member as soon as without the liar (MS-A2, MS-A3).
+// TestClaimedThenGone: the clocks of all nodes are equal. A liar names versions of a member that are too far ahead
+// of these clocks, some so far that the member itself refuses to take a higher one. Then the member leaves in
+// order, or crashes, and the liar goes on. The others remove the member as soon as without the liar (MS-A2, MS-A3).
 func TestClaimedThenGone(t *testing.T) {
 	spec.Covers(t, "MS-A2", "MS-A3")
 	const wall, limit = 1 << 60, 1 << 44

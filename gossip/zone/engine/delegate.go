@@ -56,8 +56,9 @@ func newDelegation(m *Machine) *delegation {
 	return d
 }
 
-// patience is a time in units of τ. While a zone forms, a node takes no part in the choice of delegates until 2τ
-// after the last join. Joins later than this time after its own start do not make it wait.
+// patience is a time in units of τ after a node's start, in which its zone may still be forming. After a join in
+// this time, the node waits for 2τ before it takes part in the choice of delegates. Later joins do not make it
+// wait.
 const patience = 25
 
 // memberJoined notes that a member joined. While the zone forms, its members do not know yet

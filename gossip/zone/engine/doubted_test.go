@@ -27,9 +27,9 @@ func (s *solo) asks(d time.Duration, minor uint32) (n int) {
 	return n
 }
 
-// TestDoubtedAsked: enough nodes report another one as silent. A node that is not one of these,
-// and has no link to the suspect, asks the suspect itself before it removes it: once after each
-// of two rounds, and no more once the suspect has refuted the reports (MS-A1, G-MS-10).
+// TestDoubtedAsked: enough nodes report node 2 as silent. This node has not reported it, and has
+// no link to it. Before this node removes node 2, it asks node 2 itself: once after each of two
+// rounds, and no more once node 2 has refuted the reports (MS-A1, G-MS-10).
 func TestDoubtedAsked(t *testing.T) {
 	spec.Covers(t, "MS-A1", "G-MS-10")
 	const round = 200 * time.Millisecond
@@ -79,8 +79,8 @@ func TestDoubtedAsked(t *testing.T) {
 	})
 }
 
-// TestHeardByOne: only one other node receives a node's messages, and it has no link to that node.
-// All others report the node as silent, and its neighbours do not receive its refutation. The one
+// TestHeardByOne: only one other node receives what the node in the variable mute sends, and the
+// two have no link. All others report that node as silent, and do not receive its refutation. The
 // node that receives its messages does not remove it (MS-2, G-MS-10).
 func TestHeardByOne(t *testing.T) {
 	spec.Covers(t, "MS-2", "G-MS-10")

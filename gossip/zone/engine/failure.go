@@ -105,9 +105,9 @@ func (m *Machine) lost(l *link) {
 	}
 }
 
-// excuse gives the peer of a link another timeout. A request for a link that failed is repeated after a back-off,
-// because the next one may fail as quickly. It is repeated within that timeout in any case: otherwise, after a
-// long back-off, the member would be suspected later than others.
+// excuse gives the peer of a link another timeout. If a request for the link failed, it is repeated after a
+// back-off, because the next one may fail as quickly. But it is repeated within the timeout in any case: after
+// a longer back-off, this node would suspect the member later than others do.
 func (m *Machine) excuse(l *link) {
 	m.stats.Excused++
 	l.heard, l.probing, l.doubted = m.now, false, false
@@ -120,8 +120,8 @@ func (m *Machine) excuse(l *link) {
 	}
 }
 
-// file reports a neighbour as suspect, unless a later incarnation of it is known or it is too
-// early for another report, and then drops or retries the link (MS-31 to MS-35).
+// file reports a neighbour as suspect, and then drops the link or tries it again (MS-31 to MS-35). It files no
+// report if a later incarnation of the neighbour is known, or if the last report about it was too recent.
 func (m *Machine) file(l *link) {
 	p, heard, e := l.node, l.version, m.view.at(l.node)
 	switch {

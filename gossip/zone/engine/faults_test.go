@@ -265,15 +265,16 @@ func TestMuted(t *testing.T) {
 	}
 }
 
-// TestGhost: if a node missed a removal, its neighbours correct its view, without another
-// event. A node that was removed wrongly comes back (MS-63, MS-A9).
+// TestGhost: if a node missed a removal, its neighbours correct its view even if nothing else changes in the
+// zone. A node that was removed wrongly comes back (MS-63, MS-A9).
 func TestGhost(t *testing.T) {
 	spec.Covers(t, "MS-63", "MS-A9")
 	w := booted(t, 3, 40, Config{})
 	deaf, victim := w.nodes[4], w.nodes[11]
 	lost, begin := 0, w.now
 	w.lose = func(_, to *node, m *wire.Message) bool {
-		// deaf also loses each Base of that time: a new neighbour sends one, and it has the open suspicions.
+		// In the first 7 s, the node in the variable deaf also loses each Base: the message by which a new
+		// neighbour sends its whole view, with all suspicions.
 		early := m.Kind == wire.Base && w.now < begin+7*time.Second
 		if to == deaf && (m.Kind == wire.Update || m.Kind == wire.Notice || early) {
 			lost++
@@ -293,7 +294,8 @@ func TestGhost(t *testing.T) {
 	}
 }
 
-// TestBoundedRepair: if hashes never agree, exchanges of everything become rare.
+// TestBoundedRepair: if the hashes of two neighbours stay different, whatever they send each other, they
+// exchange whole views and tables less and less often.
 func TestBoundedRepair(t *testing.T) {
 	s := newSolo(t, 3, Config{})
 	s.link(1, v(7, 1))

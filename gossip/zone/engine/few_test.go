@@ -10,10 +10,10 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestFewLeft: when few of many nodes survive, they remove all nodes that are gone, whether
-// these refuse messages or are silent. That holds although each survivor then suspects more
-// members than a credible reporter may (MS-1, MS-26, MS-A1). A single survivor cannot know
-// which nodes are gone.
+// TestFewLeft: when few of many nodes survive, they remove all nodes that are gone, whether the
+// hosts of these refuse messages or are silent. That holds although each survivor then suspects
+// more members than a credible reporter may (MS-1, MS-26, MS-A1). A single survivor does not
+// remove all others, because it cannot know which nodes are gone.
 func TestFewLeft(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-26", "MS-A1")
 	for _, c := range []struct {

@@ -41,9 +41,9 @@ var lies = map[string]func(to, about *node, v wire.Version) wire.Lists{
 	},
 }
 
-// TestOneTellsAll: one member tells all others, again and again, that a member has left or that others
-// suspect it. The member refutes that before any node removes it. This holds also if the liar has made the
-// member take a newer version shortly before, which still waits for the next round (MS-A1, MS-A3).
+// TestOneTellsAll: one member (the liar) tells all others, again and again, that another member (the victim) has
+// left or that others suspect it. The victim refutes that before any node removes it. This holds also if the liar
+// has made the victim take a newer version shortly before, which still waits for the next round (MS-A1, MS-A3).
 func TestOneTellsAll(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A3")
 	for what, lie := range lies {

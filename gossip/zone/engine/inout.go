@@ -70,9 +70,10 @@ type Output struct {
 	// connection, by DispatchFailed.
 	Dispatches []DispatchSend
 	Buf        []byte // with Config.Wire: the bytes of all messages; it belongs to the caller after Step
-	// Incarnation is the number of this node's incarnation if the step raised it; otherwise 0.
-	// The caller stores it soon, so that the next incarnation begins above it (MS-A2). It may send before it
-	// has stored it: after a crash, an incarnation that begins below the number that others know refutes once more.
+	// Incarnation is the number of this node's incarnation if the step raised it; otherwise 0. The caller stores it
+	// soon, so that the next incarnation begins above it (MS-A2). The caller may carry out Sends before the number
+	// is stored: if it crashes in between, its next incarnation begins below the number that others know, and has
+	// to refute once more.
 	Incarnation uint64
 }
 

@@ -8,9 +8,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestCertificatesAgreed: a death certificate stays, however old it is, as long as one
-// neighbour reports a different table, because that table could contain the deleted key
-// (MS-A22).
+// TestCertificatesAgreed: a node keeps the death certificate of a deleted attribute, however old it
+// is, as long as one neighbour has a different table, because that table could contain the deleted
+// key (MS-A22).
 func TestCertificatesAgreed(t *testing.T) {
 	spec.Covers(t, "MS-A22")
 	s := withNeighbours(t)

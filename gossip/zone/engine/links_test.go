@@ -49,7 +49,7 @@ func newLinked(t *testing.T, seed uint64, size, mask int) *linked {
 	return l
 }
 
-// open reports whether a delegate has a path to a supervisor.
+// open reports whether a delegate has a path: a link to a supervisor that is not cut.
 func (l *linked) open(d int) bool { return l.mask>>(3*d)&7 != 7 }
 
 func (l *linked) path() bool { return l.open(0) || l.open(1) || l.open(2) }
@@ -89,7 +89,7 @@ func (l *linked) state() (text string) {
 	return text
 }
 
-// judge cuts the links for the given time, mends them, and returns the first problem that it
+// judge leaves the links cut for the given time, then mends them, and returns the first problem that it
 // sees in that time or after the links are mended.
 func (l *linked) judge(after time.Duration) string {
 	begin := l.now
@@ -116,10 +116,10 @@ func (l *linked) judge(after time.Duration) string {
 	return ""
 }
 
-// TestLinksCut: MS-100: any subset of the links between three delegates and three supervisors
-// falls silent. If a path is left, a delegate that has one becomes active within a bound, stays
-// registered, and the census is current. If no path is left, the entry becomes stale, and then
-// lost, but never disappears (512 subsets; a ninth of them unless ULNET_LONG is set).
+// TestLinksCut: MS-100: any subset of the links between three delegates and three supervisors falls silent.
+// If a link is left, a delegate that has one becomes active within a bound, stays registered, and the
+// census is current. If no link is left, the entry becomes stale, and then lost, but never disappears (512
+// subsets; a ninth of them unless ULNET_LONG is set).
 func TestLinksCut(t *testing.T) {
 	spec.Covers(t, "MS-100")
 	step, after := effort.Of(9, 9, 1), 80*time.Second

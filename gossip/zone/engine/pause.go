@@ -85,8 +85,8 @@ func (p *pauses) leave(now, active time.Duration) time.Duration {
 	return p.wake
 }
 
-// paused drops all suspicions that were not filed yet, and files none for as long as
-// a neighbour may be silent.
+// paused is called after a pause. It drops all suspicions that were not filed yet, and lets this node file none for
+// the time Config.Timeout, for which a neighbour may be silent.
 func (m *Machine) paused(missed time.Duration) {
 	m.stats.Pauses++
 	m.stats.Missed += missed

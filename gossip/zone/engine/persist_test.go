@@ -7,8 +7,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestIncarnationKept: the output of a step has the incarnation number above which the next
-// incarnation must begin (MS-A2, MS-6), unless the number need not be stored.
+// TestIncarnationKept: if a step raises the incarnation of this node, the output has the new
+// number, which is stored, so that the next incarnation begins above it. Otherwise, and after
+// Join, whose caller knows the number, the output has 0 (MS-A2, MS-6).
 func TestIncarnationKept(t *testing.T) {
 	spec.Covers(t, "MS-6", "MS-A2", "MS-A3", "MS-A7", "MS-A17")
 	s := acquainted(t, 6, Config{})

@@ -7,10 +7,10 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// relayed has the goodbyes that others passed on. Any member can say goodbye in the name of another one, so
-// a goodbye takes effect at once only if the node itself sent it. One that was passed on waits, while it is
-// passed on further, until the node could have refuted it (MS-A3). All are of members, in the version that
-// the view has or in a newer one.
+// relayed has the goodbyes of members that other nodes passed on. Any member can say goodbye in the name of
+// another one, so a goodbye takes effect at once only if the leaving node itself sent it. This node passes on a
+// goodbye that was passed on to it, but waits before it removes the node, until the node could have refuted the
+// goodbye (MS-A3). The version in such a goodbye is the one in the view, or a newer one.
 type relayed struct {
 	list  []relayedGoodbye
 	index map[wire.Ref]int // a node's index in list

@@ -14,8 +14,9 @@ func (s *solo) passedOn(v wire.Version, code int32) {
 	s.update(wire.Lists{Leaves: []wire.Departure{{Node: s.ref[2], Version: v, Code: code}}})
 }
 
-// TestGoodbyeOfOthers: a goodbye that another node passes on is passed on early, and removes the member only after
-// the time in which the member could refute it. A goodbye of the node itself removes it at once (MS-40, MS-A3, MS-A33).
+// TestGoodbyeOfOthers: this node gets the goodbye of a member from another node. It passes the goodbye on early, and
+// removes the member only after the time in which the member could refute it. If the member itself sends the goodbye,
+// this node removes it at once (MS-40, MS-A3, MS-A33).
 func TestGoodbyeOfOthers(t *testing.T) {
 	spec.Covers(t, "MS-40", "MS-A3", "MS-A33")
 	told := func(t *testing.T) *solo {
@@ -81,9 +82,9 @@ func TestGoodbyeOfOthers(t *testing.T) {
 	})
 }
 
-// TestWaitingGoodbye: other news of the end of a member comes while the member's goodbye waits. The member
-// then counts as one that has left, not as one that has failed. A new neighbour learns of the goodbye, which
-// it has missed, with the view (MS-53, MS-A33).
+// TestWaitingGoodbye: while a goodbye that another node passed on waits, reports say that the member has failed, or a
+// new incarnation of it joins. The member then counts as one that has left, not as one that has failed. A node that
+// becomes a neighbour in this time gets the goodbye with the view (MS-53, MS-A33).
 func TestWaitingGoodbye(t *testing.T) {
 	spec.Covers(t, "MS-53", "MS-A33")
 	s := acquainted(t, 9, Config{})
@@ -121,8 +122,8 @@ func TestWaitingGoodbye(t *testing.T) {
 	}
 }
 
-// TestGoodbyeInAnothersName: a message that names the leaving node as its sender, but comes from the NID of
-// another one, is no goodbye of the node itself, with a key as without (MS-40, MS-A33).
+// TestGoodbyeInAnothersName: a message that names the leaving node as its sender, but comes from the NID of another
+// node, is no goodbye of the leaving node itself. That holds with and without a key (MS-40, MS-A33).
 func TestGoodbyeInAnothersName(t *testing.T) {
 	spec.Covers(t, "MS-40", "MS-A33")
 	for _, keys := range [][]string{nil, {"k"}} {
@@ -152,9 +153,9 @@ func TestGoodbyeInAnothersName(t *testing.T) {
 	}
 }
 
-// TestInventedReporters: reports that another node passes on remove a member only after the time in which it
-// could refute them. Reports that their reporters themselves send remove it at once, if there are Θ of them
-// from as many hosts (MS-38, MS-A1).
+// TestInventedReporters: reports that another node passes on remove a member only after the time in which the member
+// could refute them. Reports that come from the reporters themselves remove it at once, if there are Θ of them from
+// as many hosts (MS-38, MS-A1).
 func TestInventedReporters(t *testing.T) {
 	spec.Covers(t, "MS-38", "MS-A1")
 	tell := func(s *solo, v wire.Version) {

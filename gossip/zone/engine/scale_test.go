@@ -62,8 +62,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// killFirst kills the first k nodes. It returns the time until another node knew of the deaths,
-// on average, and the time until the last one knew.
+// killFirst kills the first k nodes. It returns how long it takes until a surviving node
+// removes a killed one: the mean over all pairs of these, and the longest.
 func (w *world) killFirst(k int) (mean, last time.Duration) {
 	w.t.Helper()
 	begin, sum, pairs := w.now, time.Duration(0), 0

@@ -10,9 +10,10 @@ import (
 // Messages name their senders, and any node can name another one. What a member says of itself or of
 // its links counts only if the message comes from a NID of that member's node.
 
-// spoke reports whether node p itself sent the message that is being processed: the message names p as its
-// sender, and the NID that it came from, or the primary NID of the same node, is one of p's id, or is the primary
-// NID of the node that has such a NID. In a simulation, in which messages have no NID, the name is enough.
+// spoke reports whether node p itself sent the message that is being processed. The message must name p as its
+// sender, and one of these must hold: it came from a NID of p's id; the primary NID of its node is a NID of p's
+// id; or this primary NID is that of a node that has sent from a NID of p's id before. In a simulation, in which
+// messages have no NID, the name is enough.
 func (m *Machine) spoke(p wire.Ref) bool {
 	if p == 0 || m.in.From != p {
 		return false

@@ -60,9 +60,9 @@ func TestLinksInAnothersName(t *testing.T) {
 	}
 }
 
-// TestMovedNIDs: a node may send from NIDs that are not in its id. Its messages about links count as long as
-// none has come from a NID of the id; after that they must come from a NID of the id, or of a node whose
-// primary NID is in the id, or of the node that has sent from a NID of the id (MS-A12).
+// TestMovedNIDs: a node may send from NIDs that are not in its id. Its messages about links count as long as none
+// has come from a NID of the id. After that, they count only if they come from a NID of the id, from a node whose
+// primary NID is in the id, or from the node that has sent from a NID of the id (MS-A12).
 func TestMovedNIDs(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	own, other := testID(1).Endpoints()[0], testID(7).Endpoints()[0]

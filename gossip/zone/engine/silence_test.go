@@ -11,8 +11,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestShortPartitions: G-MS-10: a partition ends at about the timeout, or long after it. No
-// node removes a member of its own side because of it, neither during the partition nor later.
+// TestShortPartitions: G-MS-10: a partition lasts about as long as the timeout of a silent
+// neighbour, or much longer. No node removes a member of its own side because of it, neither
+// during the partition nor later.
 func TestShortPartitions(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	for _, length := range []time.Duration{2300, 2600, 2900, 3200, 3600, 4300, 10_700} {

@@ -51,9 +51,9 @@ func TestLateTimer(t *testing.T) {
 	}
 }
 
-// TestLateReconnects: a node that was slow suspects no member yet. If the process of a member is gone, the
-// node asks that member for a link again only after a back-off, however fast the requests fail (MS-A2,
-// MS-A29, MS-A30).
+// TestLateReconnects: for a while after a node was slow, it suspects no member. If the process of a member is
+// gone, the node asks that member for a link again only after a back-off, however fast the requests fail
+// (MS-A2, MS-A29, MS-A30).
 func TestLateReconnects(t *testing.T) {
 	spec.Covers(t, "MS-A2", "MS-A29", "MS-A30")
 	s := newSolo(t, 9, Config{})

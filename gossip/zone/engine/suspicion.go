@@ -44,7 +44,8 @@ func (s *suspicions) on(p wire.Ref) []report {
 	return nil
 }
 
-// graced reports whether enough nodes suspect a node, and its grace period has not ended.
+// graced reports whether the grace period of a node runs: enough nodes suspect it, and it can still refute
+// that.
 func (s *suspicions) graced(p wire.Ref) bool {
 	i, ok := s.index[p]
 	return ok && s.list[i].grace > 0
@@ -240,7 +241,8 @@ func (m *Machine) evidence(s *suspect) (all, failures int, newest wire.Version) 
 	return all, failures, newest
 }
 
-// proven reports whether enough hosts themselves, this one included, told this node that a suspect failed.
+// proven reports whether enough hosts have seen that a suspect failed. They are this host, if this node has
+// reported a failure, and the hosts of members whose reports of a failure came from these members themselves.
 // It is called for a suspect on which enough reports count.
 func (m *Machine) proven(s *suspect, enough int) bool {
 	var room [8]nid.NID // room for some NIDs, which saves an allocation

@@ -51,8 +51,8 @@ func (s *solo) later(d time.Duration) (list []wire.Ref) {
 	return list
 }
 
-// TestTwinsAreAllTold: members that have the same name are reported even if another node claims this node's
-// id in the same minute, as a stranger can do again and again. Of twins that join in one minute the first is
+// TestTwinsAreAllTold: members that have the same name (twins) are reported even if in the same minute a
+// stranger claims this node's id, which it can do again and again. Of twins that join in one minute the first is
 // reported at once and the others when the minute is over.
 func TestTwinsAreAllTold(t *testing.T) {
 	s := newSolo(t, 40, Config{})

@@ -90,9 +90,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestNotices: a node that suspects a neighbour notifies the monitors at once, once for each
-// neighbour. To remove a member, a monitor needs reports of as many nodes as any other node (MS-59
-// to MS-62, MS-A32).
+// TestNotices: when a member dies, each neighbour that suspects it notifies the monitors at once, and only once. To
+// remove a member, a monitor needs as many reports as any other node (MS-59 to MS-62, MS-A32).
 func TestNotices(t *testing.T) {
 	spec.Covers(t, "MS-59", "MS-60", "MS-61", "MS-62", "MS-A32", "G-MS-3")
 	for _, theta := range []int{1, 2} {
@@ -170,7 +169,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestPageSharing: machines at rest share their pages, in whatever way their views came about.
+// TestPageSharing: when a zone is at rest, machines that share a table have equal views, and then share the pages of
+// memory that hold these views, in whatever way each view came about.
 func TestPageSharing(t *testing.T) {
 	w := newWorld(t, 1, 200, Config{}).share().boot()
 	w.until(10*time.Second, w.agree)

@@ -25,9 +25,9 @@ func (w *wholeList) take(m *Machine) bool {
 }
 
 // answered handles an answer of the supervisor. The parameter want is true if the supervisor asks for the list,
-// and false if it knows all members. In the latter case the list need not be sent, unless it is due: while it is
-// due, the delegate does not record changes, which the list will contain. The result is true if the list has still
-// to be sent.
+// and false if it knows all members. In the second case the list need not be sent any more, unless it is due
+// already: since it became due, the delegate has not recorded changes, because the list will contain them. The
+// result is true if the list has still to be sent.
 func (w *wholeList) answered(m *Machine, want bool) bool {
 	if want {
 		w.wanted = true

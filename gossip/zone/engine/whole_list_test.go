@@ -34,9 +34,9 @@ func TestZoneAboveRoom(t *testing.T) {
 	}
 }
 
-// TestAnswersOfPart: a supervisor that knows only some members of a zone does not return them as if they were all,
-// neither to itself nor to other nodes. It knows only some if it has no room for all, or if some are still on
-// their way (MS-99).
+// TestAnswersOfPart: a supervisor knows only some members of a zone, because it has no room for all, or because
+// some are still on their way. Its answers to queries, its own and those of other nodes, say how many members the
+// zone has, so that they do not look complete (MS-99).
 func TestAnswersOfPart(t *testing.T) {
 	spec.Covers(t, "MS-99")
 	s := newSystem(t, 1, 1, 7, 3)

@@ -86,7 +86,8 @@ func (n *Net) runOn(t *testing.T, d time.Duration) {
 	}
 }
 
-// tellOf tells the net an event of one node about another, in an incarnation so much later than the present one.
+// tellOf tells the net an event of the node observer about the node subject. The incarnation in the event is
+// later than the present one of subject by the number in the parameter later.
 func (n *Net) tellOf(t *testing.T, observer, subject sim.NodeID, kind engine.EventKind, cause engine.Cause, later int) {
 	t.Helper()
 	r := n.groups[0].refs[subject]
@@ -98,8 +99,8 @@ func (n *Net) tellOf(t *testing.T, observer, subject sim.NodeID, kind engine.Eve
 	n.told(&n.incarnations[observer].(*program).member, &engine.Event{Kind: kind, Cause: cause, Node: r, Version: v})
 }
 
-// TestCheckerSeesIncarnations: the checker detects two wrong removals: one because of a goodbye that the node
-// did not say, whatever fault the node has, and one of an incarnation that has not ended.
+// TestCheckerSeesIncarnations: the checker detects a removal because of a goodbye that the node did not say,
+// whatever fault the node has, and the removal of an incarnation that has not ended.
 func TestCheckerSeesIncarnations(t *testing.T) {
 	const observer, subject = sim.NodeID(0), sim.NodeID(3)
 	again := func(n *Net) {

@@ -11,7 +11,8 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// sweep returns the number of plans to run in short, full and long test runs.
+// sweep returns one of three numbers of plans to run: for a short, a full or a long test run. A
+// run under the race detector counts as short unless it is long.
 func sweep(short, full, long int) int {
 	if effort.Race && !effort.Long() {
 		return short
