@@ -37,9 +37,10 @@ func testIncarnations(t *testing.T, f *fabric) {
 	}
 }
 
-// testUnreachable: a message to a peer that is not there fails, and the peer is reported down. lnet
-// is told of messages that wait for a connection, before their end, and of no others. All this is
-// one test, because an attempt to reach such a peer takes seconds.
+// testUnreachable: a message to a peer that is not there fails, and the peer is reported down. If a
+// message waits for a connection, the driver tells lnet so before the message ends; it does not do so for
+// a message that need not wait. All this is one test, because an attempt to reach such a peer takes
+// seconds.
 func testUnreachable(t *testing.T, f *fabric) {
 	if !f.h.Unreachable.IsValid() {
 		t.Skip("this driver has no peers to wait for")
@@ -119,8 +120,8 @@ func testPeers(t *testing.T, f *fabric) {
 }
 
 // testClosePeer: when lnet ends the connections to a peer, both ends report PeerDown, this end with lnet's
-// cause, and later messages open another connection. Connections to another incarnation of the peer than
-// lnet names do not end. A connection that is being made at that time may be established and then end,
+// cause, and later messages open another connection. If lnet names another incarnation than the peer has,
+// no connection ends. A connection that is being made at that time may be established and then end,
 // together with the message on it; so the test sends the message again until it arrives.
 func testClosePeer(t *testing.T, f *fabric) {
 	closer, ok := f.a.(lnd.PeerCloser)

@@ -1,6 +1,7 @@
 package sim
 
-// arrive handles flight i, which has reached its receiver's host.
+// arrive handles flight i, a message or a Refused, Reset or Command, which has reached its
+// receiver's host.
 func (n *Network[M]) arrive(id NodeID, i int32) {
 	nd := &n.nodes[id]
 	if nd.state == stateUp|stateHost && nd.waiting == 0 {
@@ -122,9 +123,10 @@ func (n *Network[M]) drain(id NodeID) {
 	}
 }
 
-// yield is called after a pause, when the turn of the timer has come but messages before it have
-// made the program set a later wake. If that wake is the earliest possible instant, the messages
-// after the timer wait until it has run.
+// yield is called while a node handles the messages of a pause, at the position among them that was
+// drawn for the timer (see Resume). Earlier messages have made the program set another wake. If that
+// wake is the earliest possible instant, yield makes the remaining messages wait until the timer has
+// run.
 func (n *Network[M]) yield(id NodeID) {
 	nd := &n.nodes[id]
 	if nd.wake <= n.virtual(id, n.local(id)+1) {

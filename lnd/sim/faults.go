@@ -4,9 +4,9 @@ import (
 	"ulnet/lnd/link"
 )
 
-// Partition separates nodes: those in different sets do not reach each other any more. Nodes
-// in none of them form a set of their own, and a node in several belongs to the last. It
-// replaces the partition before. Messages that are on their way still arrive.
+// Partition separates nodes: those in different sets do not reach each other any more. Nodes in
+// no set form a set of their own, and a node in several sets belongs to the last of these. The
+// new partition replaces an earlier one. Messages that are on their way still arrive.
 func (n *Network[M]) Partition(sets ...NodeSet) { n.cuts.Partition(len(n.nodes), sets) }
 
 // Cut stops all messages from one set of nodes to another, in addition to partitions and
@@ -44,8 +44,9 @@ func (n *Network[M]) changed(from, to NodeID, base *link.Quality) *link.Quality 
 	return base
 }
 
-// SetAccessRate sets the bandwidth of the nodes' own links, each way, in bits per second; 0
-// is unlimited. Messages that are queued there keep their times.
+// SetAccessRate sets the bandwidth of the nodes' own links, each way, in bits per second; 0 is
+// unlimited. Messages that are queued there leave at the times that the earlier bandwidth gave
+// them.
 func (n *Network[M]) SetAccessRate(nodes NodeSet, rate int64) {
 	if n.access == nil {
 		n.access = make([]accessLink, len(n.nodes))

@@ -189,7 +189,8 @@ func loss(p string) link.Change {
 	return c
 }
 
-// Changes of different fields add up; messages on their way are not affected.
+// If two changes of a link concern different fields, both apply. A change does not affect
+// messages that are on their way.
 func TestSetLinkFields(t *testing.T) {
 	b := newBench(t, Config[int]{Nodes: 2, Topology: flat("latency 10ms")})
 	b.send(0, 1, 1, 0)

@@ -1,6 +1,7 @@
 package sim
 
-// flight is a message on its way, or something that reaches a node like one.
+// flight is a message on its way, or a Refused, Reset or Command, which reaches a node as a message
+// does.
 type flight[M any] struct {
 	delay int64 // latency that is still to come, in ns
 	msg   M

@@ -11,9 +11,9 @@ import (
 )
 
 // resumed pauses a node before its timer is due, lets four messages wait and resumes it. It
-// returns what the program got, as letters: T for the timer. If insist is set, the program asks
-// for an overdue timer as early as it can; otherwise it sets the timer later when it gets a
-// message.
+// returns what the program got, in order: a to d for the messages, T for the timer. If insist is
+// set, the program asks for an overdue timer as early as it can; otherwise it sets the timer
+// later when it gets a message.
 func resumed(t *testing.T, seed uint64, cpu CPU, skew int64, insist bool) string {
 	b := newBench(t, Config[int]{Nodes: 2, Seed: seed, CPU: cpu})
 	b.SetSkew(0, skew)

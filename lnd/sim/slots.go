@@ -2,7 +2,7 @@ package sim
 
 import "math/bits"
 
-// level is one level of the queue's timing wheel: it has a slot for each value of one digit of an
+// level is one level of the queue, a radix heap: it has a slot for each value of one digit of an
 // event's time.
 type level struct {
 	used  [4]uint64 // one bit for each slot: whether the slot has events

@@ -12,8 +12,8 @@ type clock Host
 // Now is the time of the host's latest step.
 func (c *clock) Now() time.Duration { return time.Duration((*Host)(c).now.Load()) }
 
-// AfterFunc implements machine.Clock. Timers of an instant run in the order in
-// which they were set, and none in the step that sets it.
+// AfterFunc implements machine.Clock. Timers that are due at the same instant run in the order
+// in which they were set. A timer never runs in the step that sets it.
 func (c *clock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	h := (*Host)(c)
 	t := &timer{host: h, call: machine.Deadline[func()]{Of: f}}

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// shapes is a package with a function of each form that a switch at run time has to
-// call, and one test each.
+// shapes is the source of a package whose functions have different forms: methods, named results, variadic
+// and generic functions. A switch at run time has to call a mutant of each form. The constant shapesTest
+// has the tests.
 const shapes = `package shapes
 
 const bound = 3

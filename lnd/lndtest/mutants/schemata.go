@@ -23,8 +23,8 @@ import (
 //		...
 //	}
 
-// chooser is the file that is added to a package with mutants. The variable is
-// initialized before all functions that refer to it run.
+// chooser is the file that is added to a package with mutants. Its variable chosenMutant is initialized
+// before any function that refers to it runs.
 const chooser = `package %s
 
 import (

@@ -9,8 +9,8 @@ func (o *outcome) Helper()               {}
 func (o *outcome) Skipf(string, ...any)  { o.skipped++ }
 func (o *outcome) Fatalf(string, ...any) { o.failed++ }
 
-// TestProgram looks for a program that every system has and for one that none has. Without the latter a
-// test is skipped, and on a build machine it fails.
+// TestProgram looks for a program that every system has, and for one that no system has. If a program is
+// missing, the test is skipped, and on a build machine (CI=true) it fails.
 func TestProgram(t *testing.T) {
 	if path := Program(t, "sh"); path == "" {
 		t.Error("sh has no path")

@@ -171,8 +171,8 @@ func within(ns *os.File, f func() error) error {
 }
 
 // onThread runs f in a goroutine whose thread ends with it, so that the namespace that f enters
-// is never seen by other goroutines. The process's first thread cannot end: it is parked, and
-// runs no other goroutine either.
+// is never seen by other goroutines. If the goroutine has the process's first thread, which
+// cannot end, the Go runtime keeps that thread asleep for ever.
 func onThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {

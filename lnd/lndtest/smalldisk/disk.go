@@ -128,7 +128,8 @@ func (d *Disk) must(f func() error) {
 	}
 }
 
-// onThread runs f on a thread that no other goroutine uses afterwards.
+// onThread runs f on a thread that no other goroutine uses afterwards, because that thread sees
+// the disk.
 func onThread(f func() error) error {
 	result := make(chan error, 1)
 	go func() {

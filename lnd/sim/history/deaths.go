@@ -2,8 +2,8 @@ package history
 
 import "time"
 
-// NoResurrection checks each node that is told of a Death when the incarnation of the subject has
-// really ended: the node must not be told of a Join of the subject before the subject has begun a new
+// NoResurrection: a node is told of the Death of a subject after the subject's incarnation has really
+// ended. It must then not be told of a Join of the subject before the subject has begun a new
 // incarnation.
 func NoResurrection(l *Log) []Violation {
 	f := findings{rule: "NoResurrection", log: l}

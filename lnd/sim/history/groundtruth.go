@@ -92,7 +92,8 @@ func (t *groundTruth) node(id sim.NodeID) *nodeHistory {
 // sorted returns the nodes of which the log has a start or a fault, in order.
 func (t *groundTruth) sorted() []sim.NodeID { return slices.Sorted(maps.Keys(t.nodes)) }
 
-// finish ends the last of these spans, if it has not ended yet.
+// finish ends the last span of the list, at the instant at and with the record i, unless it has
+// ended already.
 func finish(list []span, at int64, i int32) {
 	if n := len(list); n > 0 && list[n-1].end < 0 {
 		list[n-1].to, list[n-1].end = at, i

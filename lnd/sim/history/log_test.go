@@ -116,7 +116,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// everything makes every change that c offers, most of them also where they have no effect.
+// everything calls each method of c that changes the network or a node, most of them also when
+// they have no effect.
 func everything(t *testing.T, c sim.Control) {
 	t.Helper()
 	if err := c.Run(2 * time.Second); err != nil {

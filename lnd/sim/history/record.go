@@ -11,7 +11,7 @@ import (
 // Kind says what a record reports.
 type Kind uint16
 
-// The events that a node reports: Node did it or was told of it.
+// The events that a node reports, of what it did itself or was told.
 const (
 	Join       Kind = 1 + iota // Node says that Subject is a member from now on
 	Leave                      // Node says that Subject has left by its own decision

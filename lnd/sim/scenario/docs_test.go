@@ -23,7 +23,7 @@ func document(t *testing.T) (path, text string) {
 	return path, string(b)
 }
 
-// TestDocumentExamples: the examples of the document run, and pass.
+// TestDocumentExamples: the examples of docs/scenarios.md run, and pass.
 func TestDocumentExamples(t *testing.T) {
 	_, text := document(t)
 	examples := strings.Split(text, "```scenario\n")[1:]
@@ -40,8 +40,8 @@ func TestDocumentExamples(t *testing.T) {
 	}
 }
 
-// TestDocumentShrink: the seed that the document shrinks fails in the example before it, and
-// the result has the size that the document says.
+// TestDocumentShrink: docs/scenarios.md shrinks the run of an example with a certain seed. That
+// run fails, and Shrink leaves at most three faults of it, as the document says.
 func TestDocumentShrink(t *testing.T) {
 	_, text := document(t)
 	before, after, _ := strings.Cut(text, "sim shrink --seed ")
@@ -61,8 +61,8 @@ func TestDocumentShrink(t *testing.T) {
 	}
 }
 
-// TestDocumentTables: the tables list what the parser takes. -update writes
-// them anew.
+// TestDocumentTables: the tables of docs/scenarios.md list the statements, conditions and
+// quantities that the parser takes. With -update the test writes the tables anew.
 func TestDocumentTables(t *testing.T) {
 	path, text := document(t)
 	var statements strings.Builder

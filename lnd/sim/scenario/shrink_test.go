@@ -8,8 +8,9 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestShrinkFindsThePlantedBug: a machine loses the messages in its queue when it is paused.
-// Random faults reveal the bug, and Shrink leaves only the faults that are needed to reveal it.
+// TestShrinkFindsThePlantedBug: a node of package flood has a bug: if its timer is late, as
+// after a pause, it forgets the rumours that it heard last. Random faults reveal the bug, and
+// Shrink leaves only the faults that are needed to reveal it.
 func TestShrinkFindsThePlantedBug(t *testing.T) {
 	f := parseFile(t, "planted.sim")
 	o := scenario.Options{}
@@ -49,8 +50,8 @@ func TestShrinkOfARunThatPasses(t *testing.T) {
 	}
 }
 
-// TestShrinkWithoutNeedOfFaults: a run that fails without faults is shrunk to one without
-// faults.
+// TestShrinkWithoutNeedOfFaults: if a run also fails without its faults, Shrink removes all of
+// them.
 func TestShrinkWithoutNeedOfFaults(t *testing.T) {
 	f := parse(t, "hopeless", `protocol flood
 nodes 20
