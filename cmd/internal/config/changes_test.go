@@ -35,8 +35,9 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// TestChanges: keys with other values are listed, each with the line of its new value, or of its old
-// one if it has its default again. A flag hides a change of the file.
+// TestChanges: each key whose value has changed is listed with the line of its new value. A key that the new file
+// does not have, so that it has its default again, is listed with the line of its old value. A key that a flag
+// sets is not listed, even if its value in the file has changed.
 func TestChanges(t *testing.T) {
 	spec.Covers(t, "OP-6", "OP-8")
 	t.Chdir(t.TempDir())

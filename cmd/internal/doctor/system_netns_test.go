@@ -125,7 +125,7 @@ func TestEcho6(t *testing.T) {
 	}
 }
 
-// TestClaimant: another host with the address of this one is found by its hardware address.
+// TestClaimant: if another host has the same IP address as this host, the hardware address of the other host is found.
 func TestClaimant(t *testing.T) {
 	spec.Covers(t, "OP-43")
 	s := newSegment(t)

@@ -80,7 +80,7 @@ func (m *deaf) Close(context.Context) error {
 }
 
 // TestStuckModule: OP-93: a module that does not close does not prevent other modules from closing, and the
-// error names it.
+// error names the stuck module.
 func TestStuckModule(t *testing.T) {
 	spec.Covers(t, "OP-93")
 	var notes []string

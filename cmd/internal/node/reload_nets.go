@@ -113,7 +113,7 @@ func (r *reload) startAgain(c configuredNI) func(context.Context) error {
 	}
 }
 
-// addNI returns the function of a step that starts an NI. If the node has it already, it stays as it is.
+// addNI returns the function of a step that starts an NI. An NI that the node has already stays as it is.
 func (r *reload) addNI(c configuredNI) func(context.Context) (func(context.Context) error, error) {
 	return func(ctx context.Context) (func(context.Context) error, error) {
 		err := r.startAgain(c)(ctx)

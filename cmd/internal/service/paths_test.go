@@ -83,8 +83,8 @@ func TestUnixHandover(t *testing.T) {
 	}
 }
 
-// TestUnixReplaced: a socket that no client reaches any more, because its file was removed or another
-// one has its path, is not used, and the manager forgets it.
+// TestUnixReplaced: a stored socket whose file is no longer at its path, so that no client reaches the socket, is
+// not used, and the manager forgets it. A new socket is made at the path.
 func TestUnixReplaced(t *testing.T) {
 	spec.Covers(t, "OP-83")
 	path := filepath.Join(t.TempDir(), "s")

@@ -86,8 +86,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestMigrations: migrations run in their order, each once. After one that fails, the next start goes
-// on with it.
+// TestMigrations: migrations run in their order, and each succeeds once. If one fails, the next start runs this
+// migration again, and then those after it.
 func TestMigrations(t *testing.T) {
 	spec.Covers(t, "OP-9")
 	dir := t.TempDir()

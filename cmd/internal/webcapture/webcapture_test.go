@@ -124,7 +124,7 @@ func TestBadOrders(t *testing.T) {
 	})
 }
 
-// TestFull: a capture ends before the first packet with which it would have more bytes than it may have.
+// TestFull: a capture ends before the first packet that would make it longer than its limit in bytes.
 func TestFull(t *testing.T) {
 	spec.Covers(t, "OP-71")
 	bubble(t, func(t *testing.T, r *rig) {
@@ -142,8 +142,8 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// TestClientGoes: a capture ends when its client goes away, can be downloaded, and another one can
-// begin.
+// TestClientGoes: when the client of a capture goes away, the capture ends. It can then be downloaded, and another
+// capture can begin.
 func TestClientGoes(t *testing.T) {
 	spec.Covers(t, "OP-71")
 	bubble(t, func(t *testing.T, r *rig) {

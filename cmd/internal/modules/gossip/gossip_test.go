@@ -34,7 +34,7 @@ func fast() gossip.InitRequest {
 
 const address = "127.0.0.64"
 
-// newGossipNode starts a node with one NI, on the address above, and with gossip as the only
+// newGossipNode starts a node with one NI, on the constant address, and with gossip as the only
 // module.
 func newGossipNode(t testing.TB, change func(*config.Gossip)) (m *gossip.Module, err error) {
 	t.Helper()

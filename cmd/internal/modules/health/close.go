@@ -17,8 +17,8 @@ const (
 	// the time of a shutdown to other modules.
 	farewellWithin = 2 * time.Second
 	// recordsWithin bounds each of the two waits for the disk of the records: until they are opened or
-	// read, and until they are closed. A commit that has begun may end later. If it does not, the file
-	// is as after a crash: what the server has confirmed to its clients is in it.
+	// read, and until they are closed. A commit that has begun may end later. If it never ends, the
+	// file is as after a crash: what the server has confirmed to its clients is in it.
 	recordsWithin = time.Second
 )
 

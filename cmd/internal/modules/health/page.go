@@ -171,8 +171,8 @@ func parseEntry(b []byte) (c health.ClientInfo, rest []byte, err error) {
 	return c, b[end:], nil
 }
 
-// printable returns a name from a page if it is fit for printing, otherwise "". A server accepts
-// only such names from its clients.
+// printable returns a name from a page if all of its characters can be printed, otherwise "?". Servers accept only
+// printable names from clients, so another name is an error of the server that sent the page.
 func printable(b []byte) string {
 	for _, r := range string(b) {
 		if r < ' ' || r == 0x7f || r == '\uFFFD' {

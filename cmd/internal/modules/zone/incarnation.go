@@ -14,8 +14,8 @@ import (
 	"ulnet/gossip/zone"
 )
 
-// aloneAfter is how long after its join a node logs a warning if it still is the only member it
-// knows.
+// aloneAfter is the time after its join at which a node logs a warning, if it knows no other member by
+// then.
 const aloneAfter = 30 * time.Second
 
 // LeaveRequest makes a node leave its zone.
@@ -23,8 +23,8 @@ type LeaveRequest struct {
 	Code int32 `json:"code"` // exit code that all listeners are told
 }
 
-// Join makes a node that left its zone join it again, in a new incarnation. EALREADY: it
-// takes part.
+// Join makes a node that left its zone join it again, in a new incarnation. EALREADY: the node has
+// not left its zone.
 func (m *Module) Join() error {
 	if _, err := m.agent(); err != nil {
 		return err
