@@ -81,8 +81,8 @@ func (c *conn) handle(list []verbs.Completion) {
 }
 
 // handleBatch steps the exchange with up to mostHandled messages, gives them to lnet, and returns
-// the credits of all that lnet has consumed: so it takes the lock twice, and reads the clock once.
-// Messages after one that breaks the protocol are dropped; those before it go to lnet.
+// the credits of all that lnet has consumed. For the whole batch it takes the lock twice, and reads
+// the clock once. Messages after one that breaks the protocol are dropped; those before it go to lnet.
 func (c *conn) handleBatch(list []verbs.Completion) {
 	var (
 		rxs    [mostHandled]*rx

@@ -113,7 +113,7 @@ func (x *exchange) handle(now time.Duration, m *kib.Msg, out *exchangeOut) Reaso
 	return ReasonNone
 }
 
-// waiting returns the transfer that waits for an answer to a message of this kind.
+// waiting returns the transfer that waits for an answer to its message of this kind and cookie; nil if there is none.
 func (x *exchange) waiting(kind kib.MsgType, cookie uint64) *tx {
 	for t := x.first; t != nil; t = t.after {
 		if t.phase != phaseWaiting || t.kind != kind {
@@ -126,7 +126,8 @@ func (x *exchange) waiting(kind kib.MsgType, cookie uint64) *tx {
 	return nil
 }
 
-// getArrived stores the memory that a GET_REQ names for its answer.
+// getArrived stores the memory that a GET_REQ names for its answer. Like all functions here that handle a
+// kind of message, it returns ReasonNone, or the reason for which the connection ends.
 func (x *exchange) getArrived(m *kib.Msg, out *exchangeOut) Reason {
 	total := m.Desc.Total()
 	if m.LNet.Type != wire.Get {
@@ -154,7 +155,7 @@ func (t *tx) takeFrags(d *kib.Desc, total int) {
 	}
 }
 
-// ackArrived begins the transfer of a PUT_REQ (o2iblnd-wire §8.2).
+// ackArrived begins the transfer of a PUT_REQ (o2iblnd-wire §8.2). The result is like that of getArrived.
 func (x *exchange) ackArrived(now time.Duration, m *kib.Msg, out *exchangeOut) Reason {
 	t := x.waiting(kib.PutReq, m.Cookie)
 	if t == nil {

@@ -91,7 +91,8 @@ func newPair(t reporter, tweaks ...func(*exchangeConfig)) *pair {
 	return p
 }
 
-// step steps an end and carries out its effects. It returns the kind of an arrival.
+// step steps an end and carries out its effects. If the input is a message that arrives, it returns what is to be done with
+// it, the message, and its tx.
 func (e *end) step(in exchangeIn) (arrival, kib.Msg, *tx) {
 	e.x.Step(e.p.now, in, &e.out)
 	if err := e.x.invariants(); err != nil && !e.cheats {
@@ -283,7 +284,7 @@ func (e *end) resume() bool {
 	return true
 }
 
-// answer answers the oldest GET_REQ, with n bytes or with an error status.
+// answer answers the oldest GET_REQ, with n bytes or with an error status. It returns false if there is none.
 func (e *end) answer(n int, status int32) bool {
 	if len(e.gets) == 0 {
 		return false

@@ -30,9 +30,9 @@ func (s *peerSet) request(now time.Duration, in peerIn, out *peerOut) {
 	s.accept(now, out)
 }
 
-// accept expects a connection from a request of the peer. Unless the oldest accepted request is
-// older than acceptTimeout, it drops this side's requests that wait to be repeated and, if the
-// peer's NID is the higher one, withdraws those without an answer.
+// accept counts a request of the peer as accepted, from which a connection is expected. If an accepted request is
+// still fresh (acceptPending), accept drops this side's requests that wait to be repeated; and if the peer's
+// NID is the higher one, accept withdraws this side's requests that have no answer yet.
 func (s *peerSet) accept(now time.Duration, out *peerOut) {
 	if s.accepting++; s.accepting == 1 && !s.vain {
 		s.acceptedAt = now

@@ -119,8 +119,9 @@ func (s *peerSet) learn(r *kib.Reject, out *peerOut) {
 	}
 }
 
-// lowerMTU halves the path MTU after the peer's CM has refused it: a REJ can name one that
-// would do, but need not (IBTA vol. 1 §12.6.7.2). It returns false if that was the smallest one, or if the device can use only one.
+// lowerMTU halves the path MTU after the peer's CM has refused it. A REJ may name an MTU that the peer would accept, but
+// need not (IBTA vol. 1 §12.6.7.2). lowerMTU returns false if the refused MTU is the smallest one, or if the device can
+// use only one.
 func (s *peerSet) lowerMTU(asked int) bool {
 	if asked = cmp.Or(asked, s.cfg.mtu); asked <= minMTU || s.cfg.fixedMTU {
 		return false

@@ -39,7 +39,8 @@ func (s *peerSet) wins(now time.Duration) bool {
 	return s.races == 0 || s.races < maxRaces && now < s.askedAt+freshAttempt
 }
 
-// needless reports whether a request that was not sent yet is no longer needed.
+// needless reports whether a request that was not sent yet is no longer needed: a request of the peer is about to
+// become a connection, or there are enough connections.
 func (s *peerSet) needless(now time.Duration) bool {
 	return s.acceptPending(now) || s.have >= s.cfg.connsPerPeer
 }

@@ -70,7 +70,8 @@ func (h *setHarness) connect() ask {
 	return a
 }
 
-// TestConnectOnce: messages request connections once; the first established one is reported.
+// TestConnectOnce: however many messages wait, the connections are requested once. When the first one is established,
+// lnet is told that the peer is up.
 func TestConnectOnce(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
 	a := h.connect()

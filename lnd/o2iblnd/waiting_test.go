@@ -38,8 +38,8 @@ func TestNTXOfUnreachable(t *testing.T) {
 	}
 }
 
-// TestNTX: the messages that do not wait for a connection are limited to ntx, plus three
-// times the queue depth of each connection: a queue, and twice as many answers to GET_REQs (OB-3).
+// TestNTX: the messages that do not wait for a connection are limited to ntx, plus three times the
+// queue depth for each connection: for a full queue, and for twice as many answers to GET_REQs (OB-3).
 func TestNTX(t *testing.T) {
 	x := start(t, loopbackAddrs(1)[0], softroce.Open, Config{NTX: 4}, new(sink))
 	t.Cleanup(func() { shut(x) })

@@ -51,7 +51,7 @@ func (u *traffic) fail(err error) {
 	u.mu.Unlock()
 }
 
-// next begins an operation of random size and kind, unless enough has been done.
+// next begins an operation of random size and kind. It returns false if enough has been done.
 func (u *traffic) next() bool {
 	u.mu.Lock()
 	if u.left <= 0 {

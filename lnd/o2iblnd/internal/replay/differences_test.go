@@ -214,8 +214,9 @@ func adaptCredits(d *Differences, want, node *Packet) (bool, error) {
 	return differs, nil
 }
 
-// checkWrite checks where a WRITE packet goes, and that each WRITE ends where its length says
-// and where the recorded one ends.
+// checkWrite checks where a WRITE packet goes, that its WRITE ends where its length says, and that a
+// WRITE of the node begins and ends wherever a recorded one does. In between, the node may split it
+// into turns of at most longestTurn bytes.
 func (p *Player) checkWrite(f *flow, i int, q *Packet) error {
 	p.sameTarget = false
 	recorded := &p.Script.Packets[i]

@@ -232,8 +232,8 @@ func (p *Player) play(q *Packet) {
 	p.Send(d)
 }
 
-// Rest returns an error if something is left to do: packets of the host that the node has not
-// acknowledged though they asked for it, or operations.
+// Rest returns an error if the script has not been played to its end, or if a packet of the host has
+// requested an ACK that the node has not sent.
 func (p *Player) Rest() error {
 	if p.err != nil || !p.Done() {
 		return errors.Join(p.err, fmt.Errorf("waiting for %s", p.Waiting()))

@@ -156,7 +156,7 @@ func (x *stack) adapt(_ *replay.Differences, want, ours *replay.Packet) (differs
 	return false, err
 }
 
-// rewrite changes a message of the host into the one that our node gets.
+// rewrite changes a message of the host into the one that our node gets. It returns false if it leaves the message as it is.
 func (x *stack) rewrite(p *replay.Packet) bool {
 	m := p.Msg
 	if !m.Type.HasLNet() {
