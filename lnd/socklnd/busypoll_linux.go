@@ -45,8 +45,8 @@ func (n *pollSet) look(fd uintptr) (other bool) {
 	return other
 }
 
-// spin polls until try has read something, another socket has data, or the limit is over. The
-// caller has called begin.
+// spin polls until try has read something, another socket has data, or the limit is over. It reports
+// whether try has read something. The caller has called begin.
 func (p *polling) spin(fd uintptr, try func(fd uintptr) bool) bool {
 	for began := time.Now(); time.Since(began) < p.limit; {
 		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // this system call cannot fail

@@ -45,7 +45,7 @@ func (p *peer) dial(t ksock.ConnType, v ksock.Version) {
 }
 
 // register steps the connSet with a connection whose handshake is done, and attaches the
-// connection if the set agrees. The caller holds p.mu.
+// connection if the set agrees. It reports whether it did. The caller holds p.mu.
 func (p *peer) register(s *shake, in setInput) bool {
 	p.step(in)
 	if p.out.outcome == outcomeOutlived || in.kind == setDialled && p.out.outcome != outcomeAccept {
@@ -91,7 +91,7 @@ func (ni *NI) open(id nid.ProcessID, t ksock.ConnType, v ksock.Version) (*shake,
 	return s, in
 }
 
-// greet sends acceptor request and HELLO and checks the answer.
+// greet sends acceptor request and HELLO and checks the answer. The result is the input for the connSet.
 func (ni *NI) greet(s *shake, id nid.ProcessID, t ksock.ConnType, v ksock.Version) setInput {
 	fail := func(why Reason, err error) setInput {
 		return setInput{kind: setDialFailed, err: newError(why, id, err)}
@@ -125,7 +125,7 @@ func (ni *NI) opening(target nid.NID, t ksock.ConnType, v ksock.Version) ([]byte
 	return h.AppendBinary(b)
 }
 
-// judge checks the answer to a HELLO in the order of ksocknal_recv_hello.
+// judge checks the answer to a HELLO in the order of ksocknal_recv_hello. The result is the input for the connSet.
 func judge(id nid.ProcessID, t ksock.ConnType, v ksock.Version, h *ksock.Hello) setInput {
 	fail := func(kind setInputKind, why Reason, err error) setInput {
 		return setInput{kind: kind, version: h.Version, err: newError(why, id, err)}

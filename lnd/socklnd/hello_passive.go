@@ -146,7 +146,8 @@ func (ni *NI) welcome(s *shake, h *ksock.Hello, settle func() bool) *refusal {
 	return r
 }
 
-// finish writes the answer that accepts a connection, and gives the connection to the peer.
+// finish writes the answer that accepts a connection, and gives the connection to the peer. It returns nil if that
+// has succeeded.
 func (p *peer) finish(s *shake, answer []byte, settle func() bool) *refusal {
 	if err := s.write(answer); err != nil || !settle() {
 		p.acceptFailed(s)
@@ -183,9 +184,9 @@ func (ni *NI) decide(id nid.ProcessID, in setInput) (*peer, setOutput) {
 	}
 }
 
-// accepted attaches an accepted connection after our answer was written. It refuses the connection
-// if the NI has ended, or if all connections of the peer were closed while the answer was written.
-// The reason for the latter has been counted.
+// accepted attaches an accepted connection after our answer was written, and returns nil. It refuses the
+// connection if the NI has ended, or if all connections of the peer were closed while the answer was
+// written; the reason for which they were closed has been counted.
 func (p *peer) accepted(s *shake) *refusal {
 	p.mu.Lock()
 	defer p.unlock()

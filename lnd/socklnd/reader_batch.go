@@ -67,8 +67,8 @@ func (r *reader) again() {
 	}
 }
 
-// remember lets the next message repeat the header that was just received. Headers with a cookie or a
-// checksum are different each time.
+// remember notes where the header lies that was just received, with which repeats compares the next one. It
+// does not do so for headers with a cookie or a checksum, which are different each time.
 func (r *reader) remember(h ksock.MsgHeader) {
 	r.latest = -1
 	if h.Checksum == 0 && h.Cookies == [2]uint64{} {

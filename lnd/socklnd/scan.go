@@ -113,7 +113,8 @@ func (p *progress) deferBy(d, now time.Duration) {
 	p.rxAt, p.txAt = min(p.rxAt+d, now), min(p.txAt+d, now)
 }
 
-// stuck reports whether a message of c has made no progress for sock_timeout.
+// stuck returns ReceiveTimeout or SendTimeout if a message that c receives or sends has made no progress for
+// sock_timeout, else ReasonNone.
 func (c *conn) stuck(now time.Duration) Reason {
 	p := &c.progress
 	if rx := c.rxBytes.Load(); rx != p.rxBytes || !c.midway.Load() {

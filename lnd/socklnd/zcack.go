@@ -8,9 +8,9 @@ import "ulnet/lnd/socklnd/ksock"
 // cookie within sock_timeout. This side never asks for acks, so every ack that arrives is for
 // a cookie that was never sent.
 
-// ack acknowledges cookie. The message with the cookie came on the connection from. In version 3 and
-// later it uses a connection of type BULK_IN, normally the one on which the message came, or any other
-// connection while there is no BULK_IN. In version 2 it uses a connection for small messages.
+// ack acknowledges cookie. The parameter from is the connection on which the message with the cookie came. In
+// version 3 and later the ack goes on a connection of type BULK_IN, normally on from itself, or on any other
+// connection while there is no BULK_IN. In version 2 it goes on a connection for small messages.
 func (p *peer) ack(from *conn, cookie uint64) {
 	p.mu.Lock()
 	if !from.attached {
@@ -71,7 +71,8 @@ const maxPendingAcks = 1024
 // a < b.
 type ackQueue [][2]uint64
 
-// add queues the ack of cookie, or a keepalive. A queued keepalive is replaced by any ack.
+// add queues the ack of cookie, or a keepalive. A queued keepalive is replaced by any ack. The result is ReasonNone,
+// or the reason for which cookie is refused.
 func (q *ackQueue) add(cookie uint64, merge bool) Reason {
 	if n := len(*q); n > 0 {
 		last := &(*q)[n-1]

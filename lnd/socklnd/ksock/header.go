@@ -32,7 +32,7 @@ type MsgHeader struct {
 	Type      MsgType // field ksh_type of struct ksock_msg_hdr
 	Checksum  uint32  // field ksh_csum of struct ksock_msg_hdr, 0 for no checksum: see [Checksum]
 	// Cookies are ksh_zc_cookies. Cookies[0] of an LNET message asks for a
-	// zero-copy ack with that cookie; [MsgHeader.Acks] reads all the others.
+	// zero-copy ack with that cookie; [MsgHeader.Acks] reads all other cookies.
 	Cookies [2]uint64
 }
 
