@@ -102,7 +102,7 @@ func (u *datagrams) newHandle(to netip.Addr) (uintptr, error) {
 }
 
 // begin keeps the protection domain and the device from being freed while the address of a node is
-// resolved; done ends that.
+// resolved; done ends that. begin returns false if the domain is closed.
 func (u *datagrams) begin() bool {
 	if !u.pair.domain.enter() {
 		return false

@@ -66,8 +66,8 @@ func (p *domain) newSlab(sizeBytes int) (slab, error) {
 	}, nil
 }
 
-// deregister ends a registration, and then frees its memory. If the device does not end it,
-// the memory can never be used again.
+// deregister ends a registration, and then frees its memory. It returns false if the device does
+// not end the registration; then the memory can never be used again.
 func (p *domain) deregister(mr *C.struct_ibv_mr, free func()) bool {
 	if rc := C.ibv_dereg_mr(mr); rc != 0 {
 		p.dev.log.Error("the device keeps memory that it should give back: it stays allocated",

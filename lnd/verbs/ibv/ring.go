@@ -78,7 +78,7 @@ func (r *ring) complete(index uint32, status verbs.Status, qpn uint32, to []verb
 	return r.sweep(qpn, to)
 }
 
-// sweep ends the oldest work requests as long as they are settled.
+// sweep ends the oldest work requests as long as they are settled, and appends their completions.
 func (r *ring) sweep(qpn uint32, to []verbs.Completion) []verbs.Completion {
 	for r.head < r.tail && r.at(r.head).settled {
 		to = r.pop(0, qpn, to)

@@ -49,7 +49,7 @@ func (q *cq) enter(maxSends int) { q.most.Add(int64(maxSends)) }
 
 func (q *cq) leave(maxSends int) { q.most.Add(int64(-maxSends)) }
 
-// reserve reserves room for n work requests that are about to be posted.
+// reserve reserves room for n work requests that are about to be posted. It returns false if there is none.
 func (q *cq) reserve(n int) bool {
 	if q.posted.Add(int64(n)) <= max(int64(q.depth), q.most.Load()) {
 		return true

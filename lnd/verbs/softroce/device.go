@@ -104,8 +104,8 @@ func (d *device) remove(c *conn) {
 	d.idle.Broadcast()
 }
 
-// enter begins an upcall that belongs to no queue pair, such as that of a listener, unless the
-// device is closed; leave ends it.
+// enter begins an upcall that belongs to no queue pair, such as that of a listener; leave ends the
+// upcall. If the device is closed, enter returns false.
 func (d *device) enter() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -161,7 +161,7 @@ func (d *domain) Check(key ibta.RKey, address uint64, length uint32) bool {
 	return r.is(key) && r.holds(address, uint64(length))
 }
 
-// Write writes to a region, if it is registered and has room (memory).
+// Write writes to a region, if it is registered and has room, else it returns false (memory).
 func (d *domain) Write(key ibta.RKey, address uint64, b []byte) bool {
 	r := d.find(key)
 	if r == nil {

@@ -84,8 +84,9 @@ func (r *responder) store(b []byte, longest int) bool {
 	return true
 }
 
-// reply sets the answer to send at the end of the step. Of several ACKs the last one counts. A NAK
-// is not replaced, unless it is for a missing packet that has come since.
+// reply sets the answer to send at the end of the step. Of several ACKs the last one counts. A later
+// answer does not replace a NAK, with one exception: a NAK for a missing packet is replaced by another
+// NAK, and by an ACK if the missing packet has come.
 func (r *responder) reply(s ibta.Syndrome, psn ibta.PSN) {
 	if r.answering && !r.answer.IsAck() && (r.answer != ibta.NakSequence || r.nakSent && s.IsAck()) {
 		return
@@ -169,8 +170,8 @@ func (r *responder) arrived() {
 	}
 }
 
-// execute executes a packet. It drops a SEND for which there is no buffer. It returns the
-// syndrome of a refusal, else 0.
+// execute executes a packet. refusal is the syndrome of the NAK that refuses the packet, or 0. dropped
+// is true for a SEND for which there is no buffer.
 func (c *rc) execute(p *ibta.Packet, out *rcOutput) (refusal ibta.Syndrome, dropped bool) {
 	r := &c.resp
 	kind := aSend

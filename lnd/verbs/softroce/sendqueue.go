@@ -161,10 +161,10 @@ const (
 )
 
 // gathers reports whether the packets that have not left may wait for more packets. They may if
-// they are fewer than mostGathered, gatherBehind work requests before them are not acknowledged,
-// and all of these are SENDs of one packet each. Each of the earlier SENDs asks for an ACK, and the
-// next ACK makes the waiting packets leave (Nagle's algorithm, RFC 896, but not for the first
-// messages).
+// they are fewer than mostGathered, if gatherBehind or more work requests before them are not
+// acknowledged, and if they and the last gatherBehind of those are SENDs of one packet each. Each of
+// the earlier SENDs asks for an ACK, and the next ACK makes the waiting packets leave (Nagle's
+// algorithm, RFC 896, but not for the first messages).
 func (q *sendQueue) gathers() bool {
 	if q.at > 0 || q.cursor < gatherBehind || q.count-q.cursor >= mostGathered {
 		return false
