@@ -216,7 +216,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestRetryDelay: with any delay a unit goes on after an RPC that failed, but not at once.
+// TestRetryDelay: even with a negative RetryDelay, a unit goes on after an RPC that failed, but not at once.
 func TestRetryDelay(t *testing.T) {
 	spec.Covers(t, "ST-16")
 	l := newLab(t, engine.Config{RetryDelay: -time.Second}, node1, node2)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Latency counts the RPCs of a node as client that took a time in one bucket of a histogram.
+// Latency is one bucket of a histogram: how many RPCs of a node as client took a time in this bucket.
 type Latency struct {
 	UpTo time.Duration `json:"up_to_ns"` // longest time of the bucket; the shortest one is at most 1/32 below it
 	RPCs uint64        `json:"rpcs"`     // number of RPCs with a time in this bucket, since the node's start

@@ -133,9 +133,9 @@ func (n *Node) arrived(in *Input) {
 	}
 }
 
-// stranger answers a request for a session from a node that is not allowed. It refuses at once, so that such
-// nodes do not fill the queue, and does not tell the node of the session that there is. Other requests of
-// these nodes get no reply.
+// stranger answers a request for a session from a node that is not allowed. It refuses at once, so that such nodes do
+// not fill the queue, and does not tell the node which session this node has. Other requests of these nodes get no
+// reply.
 func (n *Node) stranger(q *request) {
 	n.stats.NotAllowed++
 	if q.Type != wire.TypeMakeSession {

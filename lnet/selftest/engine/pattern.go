@@ -17,9 +17,9 @@ const (
 	word     = 8
 )
 
-// Fill writes the pattern of bulk data into b, whose length is a multiple of 8: the magic in
-// every 8 bytes. That satisfies receivers that check all of it, and those that check the first
-// and last 8 bytes of each page, whatever their pages are. Without a check Fill does nothing.
+// Fill writes the pattern of bulk data into b, whose length is a multiple of 8: the magic in every 8 bytes. That
+// satisfies receivers that check all of it, and those that check the first and last 8 bytes of each page, whatever the
+// size of their pages. Without a check Fill does nothing.
 func Fill(b []byte, check wire.Check) {
 	if check != wire.CheckSimple && check != wire.CheckFull {
 		return

@@ -21,7 +21,7 @@ const (
 	consoleRecordings = "../console/engine/testdata/"
 )
 
-// replay plays all nodes of a recording but one against our node, which stands for that one.
+// replay lets our node take the place of one node of a recording, and plays all other nodes of it.
 type replay struct {
 	t     *testing.T
 	node  *engine.Node

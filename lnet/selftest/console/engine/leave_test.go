@@ -151,8 +151,7 @@ func TestLooksLeaveGroups(t *testing.T) {
 	}
 }
 
-// TestLeaveUnreached: a node that the request to make the session did not reach is not asked to
-// leave.
+// TestLeaveUnreached: if the request to make the session did not reach a node, the node is not asked to leave either.
 func TestLeaveUnreached(t *testing.T) {
 	spec.Covers(t, "ST-24")
 	l := newLab(t, 2, engine.Config{})
