@@ -47,10 +47,10 @@ type Config struct {
 	// Clock is the agent's clock. By default it is the node's clock, which does not count the time for which
 	// the system was suspended; machine.CountSuspensions makes one that does.
 	Clock machine.Clock
-	// Wall is the wall clock with which epochs and incarnations of others are compared: those more than a
-	// day above it are refused. If Wall is nil, the agent estimates it: the incarnation of the node, which
-	// is the wall clock at its start, plus the node's age; at least Incarnation. If the clock is set forward by more than a day
-	// later, such an agent refuses nodes that start after that.
+	// Wall is the wall clock with which epochs and incarnations of others are compared: those more than a day above it
+	// are refused. If Wall is nil, the agent estimates it: the incarnation of the node, which is the wall clock at its
+	// start, plus the node's age; at least Incarnation. If the clock is later set forward by more than a day, such an
+	// agent refuses nodes that start after that.
 	Wall func() time.Time
 	// Incarnation rises with each start of the node, and for a further agent of the node it is above
 	// the incarnations of all members of the earlier ones: a member with the ID of an earlier one is

@@ -78,10 +78,9 @@ type GroupConfig struct {
 	// StayOut keeps this node out of the group after the manager has expelled it. Otherwise it
 	// joins again, as a new member.
 	StayOut bool
-	// OnChange is called when this node becomes a member and each time the list of members changes, with a
-	// later version each time. It is called with the reason when this node ceases to be a member. That does
-	// not mean that this node may send already: Ready returns when it may. OnChange must not block. May be
-	// nil.
+	// OnChange is called when this node becomes a member and each time the list of members changes, with a later
+	// version each time. A new list does not mean that this node may send already: Ready returns when it may. OnChange
+	// is also called, with the reason, when this node ceases to be a member. It must not block. May be nil.
 	OnChange func(v Version, err error)
 }
 
@@ -181,8 +180,8 @@ func (a *Agent) incarnationAfter(group GroupID) uint64 {
 	return a.incarnations[group]
 }
 
-// publish adds a group to the table by which messages find it, unless the agent was closed, or another call has joined the
-// group, since claim.
+// publish adds a group to the table by which messages find it. It returns ErrClosed if the agent was closed, and
+// ErrTaken if another call of Join has added a group with this number in the meantime.
 func (a *Agent) publish(g *Group) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

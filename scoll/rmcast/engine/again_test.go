@@ -82,8 +82,8 @@ func TestMovedChild(t *testing.T) {
 	w.want("x", 1, 2, 3, 5, 6, 7)
 }
 
-// TestQuestionOfLeftVersion: RM-17: an origin that uses a later version answers questions
-// about the previous one: everything in it is released.
+// TestQuestionOfLeftVersion: RM-17: an origin uses a later version, and is asked about messages of the previous one.
+// It answers that all of them are released.
 func TestQuestionOfLeftVersion(t *testing.T) {
 	spec.Covers(t, "RM-17")
 	w, _ := tallied(t, 4, nil, nil)

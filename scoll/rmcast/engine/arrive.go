@@ -73,7 +73,8 @@ func (m *Machine) stream(p *peer) *stream {
 	return p.stream
 }
 
-// enterVersion switches a stream to version r, unless it has a later version.
+// enterVersion switches a stream to version r if r is later than the stream's. It returns false if r is earlier: the
+// datagram is then dropped.
 func (s *stream) enterVersion(r *roster, first, base uint64) bool {
 	if s.roster != r {
 		if s.roster != nil && r.version.Compare(s.roster.version) < 0 {
@@ -168,7 +169,8 @@ const (
 	added
 )
 
-// keep stores a fragment, unless it is here already or contradicts what is here.
+// keep stores a fragment, unless it is here already, contradicts what is here, is outside of the window, or finds no
+// memory.
 func (s *stream) keep(d *wire.Datagram, fragment []byte, cast bool) kept {
 	m := s.m
 	switch {

@@ -108,8 +108,8 @@ func TestDoubtPaused(t *testing.T) {
 	}
 }
 
-// TestDoubtedMembers: RM-28: discovery is asked about members and managers only, and about another node when it may be
-// a member.
+// TestDoubtedMembers: RM-28: Doubted returns only deaths that matter: those of managers and of nodes with a member,
+// and that of another node when a member on it is asked, or may have been left behind.
 func TestDoubtedMembers(t *testing.T) {
 	spec.Covers(t, "RM-28")
 	w := parted(t, 4, 2)

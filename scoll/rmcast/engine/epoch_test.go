@@ -186,8 +186,8 @@ func TestHeals(t *testing.T) {
 	w.honest("a while", 5*time.Second)
 }
 
-// TestRefusedOrders: both sides are told why a node does not become a member, at a limited
-// rate and not for each message.
+// TestRefusedOrders: both sides are told why a node does not become a member. The notices are limited in rate: there
+// is not one for each message.
 func TestRefusedOrders(t *testing.T) {
 	w := clocked(t, 3, 1)
 	for _, tt := range []struct {

@@ -106,7 +106,7 @@ func (s *stream) treeInvariants() error {
 	return nil
 }
 
-// below reports whether a rank is in the subtree below this node.
+// below reports whether a rank is this node's, or that of a node below it in the stream's tree.
 func (s *stream) below(rank int) bool {
 	shape := s.roster.shape(s.root)
 	for rank != s.roster.self {

@@ -70,8 +70,8 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 	}
 }
 
-// expelled handles the manager's order that says that no member has this ID, or has it any more. If this node has not had
-// a list, it has not been a member: the ID is that of a former member, so the node joins with another one.
+// expelled handles the manager's order that says that there is no member with this ID, or none any more. If this node
+// has not had a list, it has not been a member: the ID is that of a former member, so the node joins with another one.
 func (m *Machine) expelled() {
 	if m.state != joining {
 		m.end(m.reason())

@@ -68,7 +68,7 @@ func (c *tally) count(w *world, from sim.NodeID, p *packet) {
 	}
 }
 
-// onceFor loses the first n datagrams to a node.
+// onceFor returns a function that loses the first n datagrams with payload to a node.
 func onceFor(id sim.NodeID, n int) func(sim.NodeID, *wire.Datagram) bool {
 	return func(to sim.NodeID, d *wire.Datagram) bool {
 		if to != id || d.Count == 0 || n == 0 {

@@ -28,7 +28,7 @@ type managed struct {
 	mtu, capacity int
 	listed        bool         // the member has been on a published list
 	since         wire.Version // version of the first list with this member
-	first         wire.Version // the same, but zero unless the member has joined this manager: then it uses no older list
+	first         wire.Version // since, if the member has joined this manager, so that it uses no older list; otherwise zero
 	listedAt      time.Duration
 	known         wire.Version  // version of the newest list that the member has
 	behindAt      time.Duration // time since when the member has lacked the latest list

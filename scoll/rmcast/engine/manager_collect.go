@@ -259,7 +259,8 @@ func (p *probe) calledSilent(id wire.ID) bool {
 	return slices.Contains(p.gone[len(p.gone)-p.silent:], id)
 }
 
-// elected makes the members of the list that this manager continues from the electorate.
+// elected adds to the electorate the members of the list from which this manager continues the group, as far as they
+// count in majorities (votes). The electorate is empty before if this manager has published no list.
 func (g *Manager) elected(b *ballot) {
 	if !g.version.IsValid() || g.base.ids == nil {
 		g.base.ids = make(map[wire.ID]bool, len(b.members))
@@ -273,8 +274,8 @@ func (g *Manager) elected(b *ballot) {
 	g.base.next = g.next
 }
 
-// unbacked ends a search that did not find a majority. It tells the user and changes nothing,
-// so that other managers may still continue the group.
+// unbacked ends a search that did not find a majority. It tells the user and does not change the group, so that other
+// managers may still continue it. If no manager has sent a list, and a node has just asked to join, it begins a group.
 func (g *Manager) unbacked() {
 	g.collect.end()
 	g.collect.againAt = g.now + 5*g.cfg.Takeover

@@ -119,8 +119,8 @@ func TestTwoManagers(t *testing.T) {
 	w.want("again", w.all()...)
 }
 
-// TestLowerEpoch: RM-A9: a list of an earlier manager, or of another one of the same epoch, is
-// refused. Its sender is told of a higher epoch, and gives up.
+// TestLowerEpoch: RM-A9: a list of an earlier manager, or of another one of the same epoch, is refused. The answer
+// names an epoch above that of the list, so that its sender resigns.
 func TestLowerEpoch(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	w := managed3(t, 4)

@@ -45,8 +45,8 @@ func (c *cast) alone() int {
 	return 1
 }
 
-// pack moves the messages of c, an effect of the output other, into the datagram of the effect to. It does so
-// only if they have the same version, follow the messages of to without a gap, and fit.
+// pack moves the messages of c, an effect of the output other, into the datagram of the effect to, and reports whether
+// it did. They must have the same version, follow the messages of to without a gap, and fit.
 func (o *Output) pack(to, c *cast, other *Output) bool {
 	a, b := &o.Effects[to.effect], &other.Effects[c.effect]
 	size := to.packedSize() + c.packedSize()

@@ -37,9 +37,9 @@ func send32(w *world, round int) {
 	}
 }
 
-// TestUnreadSocket: G-RM-8 and RM-A5: the thread of a member gets no core for 20 ms and does
-// not read the multicast socket. During this delay its children acknowledge datagrams that wait in
-// its socket. One payload is resent needlessly; once the delay has been measured, none is.
+// TestUnreadSocket: G-RM-8 and RM-A5: three times the thread of a member gets no core for 20 ms and does not read the
+// multicast socket. During this delay its children acknowledge datagrams that wait in its socket. At most one payload
+// is resent needlessly; once the delay has been measured, none is.
 func TestUnreadSocket(t *testing.T) {
 	spec.Covers(t, "RM-A5", "G-RM-8")
 	w, c := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 32 })
@@ -157,10 +157,10 @@ func TestAckLost(t *testing.T) {
 	}
 }
 
-// TestNeedlessRepair: RM-A21, RFC 4015: a member gets a datagram by multicast after it has got
-// the same datagram as a repair. If the origin knew of the repair, it has lowered its limit of
-// datagrams in flight. Then it is told that the repair was needless, and restores the limit. If it
-// did not know of the repair, it is not told that it was needless either.
+// TestNeedlessRepair: RM-A21, RFC 4015: a member gets a datagram by multicast after it has got the same datagram as a
+// repair. If the origin knew of the repair, it has lowered its limit of datagrams in flight. Then it is told that the
+// repair was needless, and restores the limit. If it did not know of the repair, it is not told either that the repair
+// was needless.
 func TestNeedlessRepair(t *testing.T) {
 	spec.Covers(t, "RM-A21")
 	for name, told := range map[string]bool{"told": true, "not told": false} {

@@ -92,9 +92,8 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// TestPackLost: RM-43 and RM-20: a datagram with several messages is lost at an inner node. Its
-// messages are requested by one range and resent in one PUT, and the loss is not taken for a sign
-// that multicast does not work.
+// TestPackLost: RM-43 and RM-20: a datagram with several messages is lost at an inner node. Its messages are requested
+// by one range of numbers, and resent in one PUT. The loss does not count as a sign that multicast does not work.
 func TestPackLost(t *testing.T) {
 	spec.Covers(t, "RM-43", "RM-20")
 	lost := 0

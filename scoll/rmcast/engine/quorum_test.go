@@ -211,8 +211,8 @@ func TestTwoGroups(t *testing.T) {
 	}
 }
 
-// TestSilentJoiner: a node that joins and does not acknowledge its first list does not keep
-// others from joining, and must wait itself.
+// TestSilentJoiner: a node joins and does not acknowledge its first list. After FirstAck the manager drops the node, so
+// that others can join. The node must wait before it can join again, longer each time.
 func TestSilentJoiner(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) {

@@ -32,10 +32,10 @@ func (m *Machine) tells(to nid.NID) bool {
 
 func (s *stream) parentNID() nid.NID { return s.roster.peers[s.parent].id.NID }
 
-// withAcks adds the delayed acknowledgements for a node to a datagram for it, as far as there is
-// room in a datagram of the group. The messages that they confirm were delivered before, so they
-// may leave before the deliveries that follow in this step. data is the end of the output's
-// buffer.
+// withAcks adds the delayed acknowledgements for a node to a datagram for it, as far as there is room in a datagram of
+// the group. The messages that they confirm were delivered before, so they may leave before the deliveries that follow
+// in this step. data is the payload, at the end of the output's buffer; the result is the payload with the
+// acknowledgements behind it.
 func (m *Machine) withAcks(to nid.NID, d *wire.Datagram, data []byte, fragment int) []byte {
 	if len(m.delayed) == 0 {
 		return data

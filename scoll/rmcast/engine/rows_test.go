@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestCycles: RM-6 and RM-A3: in the tree of 16 members there are four rounds of
-// acknowledgements, of 8, 4, 2 and 1. The origin receives one in each round.
+// TestCycles: RM-6 and RM-A3: in the tree of 16 members there are four rounds of acknowledgements: 8 members
+// acknowledge in the first one, then 4, 2 and 1. The origin receives one acknowledgement in each round.
 func TestCycles(t *testing.T) {
 	spec.Covers(t, "RM-6", "RM-A3")
 	sent := map[sim.NodeID]time.Duration{}

@@ -30,8 +30,8 @@ func spoken(t *testing.T, n, managers int) *world {
 }
 
 // TestSameID: RM-2, RM-A8: a new member with the ID of one that the manager still lists numbers its messages from 1
-// on, as that one did. It becomes a member with another ID, so that others do not take its messages for copies of
-// earlier ones, and acknowledge them without having delivered them.
+// on, as the earlier one did. It becomes a member with another ID, so that others do not take its messages for copies
+// of earlier ones, and acknowledge them without having delivered them.
 func TestSameID(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-A8")
 	for name, meanwhile := range map[string]func(w *world){ // any order: the worlds are independent

@@ -28,9 +28,9 @@ func (w *world) setBack(id sim.NodeID) {
 	}
 }
 
-// TestSetBackMember: RM-2, RM-A8: a member whose clock was set back has a lower incarnation than one that spoke
-// to the manager on standby before. When that manager takes over, the member counts as alive: if it does not
-// answer, messages that wait for it are not successes.
+// TestSetBackMember: RM-2, RM-A8: a member whose clock was set back has a lower incarnation than an earlier member on
+// its node, which spoke to the manager on standby. When that manager takes over, the present member counts as alive:
+// if it does not answer, messages that wait for it do not end as successes.
 func TestSetBackMember(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-A8")
 	for name, from := range map[string]sim.NodeID{"only heard by the manager on standby": 0, "only on a list": 3} { // any order: the worlds are independent

@@ -70,7 +70,7 @@ type stream struct {
 	lost    bool          // messages were released without this member
 	doubtAt time.Duration // when the origin may be queried again
 	past    []past        // the versions that the stream has left and this member still knows
-	guessed bool          // only others have said that the origin's first datagram here is number 1
+	guessed bool          // no message that is surely from the origin has confirmed that its first datagram here is number 1
 }
 
 // span is a range of sequence numbers: first up to but not including end.

@@ -126,7 +126,8 @@ func (n *Net) delivered(want sim.NodeSet) error {
 	return nil
 }
 
-// each calls f for the status of each node that is up.
+// each calls f for the status of each node that is up. It ends with the first error of f, and returns it with the name
+// of the node.
 func (n *Net) each(f func(id sim.NodeID, s *engine.Status) error) error {
 	for id := range sim.NodeID(n.cfg.Nodes) {
 		if s, ok := n.Status(id); ok {

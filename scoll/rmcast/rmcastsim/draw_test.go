@@ -46,7 +46,8 @@ func (p *plan) traffic() {
 	}
 }
 
-// end finishes the plan: in the end all messages are over, and nothing is kept.
+// end adds the expectations to the scenario, and returns its text: in the end all messages are over, nothing is kept,
+// and what the origins were told is right.
 func (p *plan) end() string {
 	p.Line("expect over\nexpect idle\nexpect proven\nexpect once\nexpect success-right\nexpect failed-right\nexpect lost-right\nalways bounded")
 	return p.String()

@@ -89,9 +89,9 @@ func (n *Net) mayExpel(id sim.NodeID, since time.Duration) bool {
 	return n.nodes[id].impaired(since)
 }
 
-// mayHeal reports whether a member may give its membership up now. It does so when its "manager is silent for
-// ten seconds, and another manager with a list of its own speaks to it" (docs/multicast.md). That is right
-// only if the node, a manager, or the link between them had a fault.
+// mayHeal reports whether a member may give its membership up now. It does so when its "manager is silent for ten
+// seconds, and another manager with a list of its own speaks to it" (docs/multicast.md). Giving up is right only if
+// the node, a manager, or the link between them had a fault.
 func (n *Net) mayHeal(id sim.NodeID) bool {
 	since := n.Now() - n.grace() - cmp.Or(n.cfg.Rmcast.HealAfter, 10*time.Second)
 	for manager := range sim.NodeID(n.cfg.Managers) {
