@@ -44,8 +44,9 @@ type Agent struct {
 	inbox  portals.Inbox // queue of arrived requests
 	missed atomic.Uint64 // inbox.NotPosted, as of the latest log message about it
 	outbox portals.Outbox[sending]
-	// refusals sends the replies that belong to no request of this node, and strangers those of them that go to
-	// strangers. Others cause them, by requests without end if they like, so both have bounds of their own.
+	// refusals sends the replies that belong to no request of this node, except for those to strangers, which the
+	// outbox strangers sends. Other nodes can cause any number of such replies, so both outboxes have bounds of their
+	// own.
 	refusals, strangers portals.Outbox[sending]
 	due                 due
 

@@ -15,8 +15,8 @@ import (
 	"ulnet/scoll"
 )
 
-// ring is a network whose Send delivers a message before it returns. A message that is sent during a delivery
-// is delivered after that one, as lo does. The network does not allocate.
+// ring is a network whose Send delivers a message before it returns. A message that is sent during a delivery is
+// delivered when that delivery has ended, as lo does it. The network does not allocate.
 type ring struct {
 	queue   lnd.Queue
 	ends    []*ringEnd

@@ -123,8 +123,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestReplayed: SC-160: the same message again is counted and not answered,
-// and the service is not called again.
+// TestReplayed: SC-160: a message arrives three times. The two copies are counted and not answered, and the service is
+// not called again.
 func TestReplayed(t *testing.T) {
 	spec.Covers(t, "SC-160")
 	s := newStacks(t, 8, func(_ int, cfg *scoll.Config) { cfg.Buffers = 3 })

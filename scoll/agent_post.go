@@ -44,8 +44,8 @@ func newPost() any {
 	return p
 }
 
-// attach posts the buffer for a reply of one child to one broadcast, unless it was posted before:
-// then it may have a part of the reply, which belongs to the service.
+// attach posts the buffer for a reply of one child to one broadcast. If the buffer was posted before, attach does
+// nothing: it may have a part of the reply, which belongs to the service.
 func (p *post) attach(from nid.NID, bits uint64, size, room int) error {
 	b := &p.r.buffers
 	b.mu.Lock()

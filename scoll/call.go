@@ -206,7 +206,7 @@ func (c *calling) timeFor(ctx context.Context) (time.Duration, error) {
 	return min(left, longest), nil
 }
 
-// prepare posts buffers for the answers to an attempt.
+// prepare attaches a call to the request of one of its attempts, and posts buffers for the answers.
 func (c *calling) prepare(d *handling, r *Request) error {
 	at := &asked{d: d, own: c.own, call: c, data: c.data}
 	at.asks = len(r.Entities()) > 0 && c.only.includes(r.whole.Rank(r.NID()))

@@ -113,8 +113,8 @@ func TestCallTwice(t *testing.T) {
 	}
 }
 
-// TestCallOnly: a filter keeps the handlers of other members from running. These members
-// forward the call, and are not counted.
+// TestCallOnly: with CallConfig.Only the handlers of other members do not run. These members forward the call, and are
+// not counted.
 func TestCallOnly(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	const n = 9

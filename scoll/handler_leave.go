@@ -17,7 +17,7 @@ type openAnswers struct {
 	none  chan struct{} // made by wait, after which no question is accepted; closed when count is 0
 }
 
-// add counts one more question, unless the agent is stopping.
+// add counts one more question. If the agent is stopping, it returns false and the question is not accepted.
 func (o *openAnswers) add() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

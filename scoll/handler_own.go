@@ -97,7 +97,8 @@ type ownAnswers struct {
 }
 
 // asking identifies a question in an attempt. If answers were remembered by attempt only, a node could forge an
-// attempt with another question, and this node would return the answer to that one when the genuine request comes.
+// attempt with another question, and this node would return the answer to the forged question when the genuine request
+// comes.
 type asking struct {
 	attempt
 	question [sha256.Size]byte // digest of the payload

@@ -79,7 +79,8 @@ func (m *meeting) leave(name string, p *point) {
 	}
 }
 
-// enter records that this node has arrived at a point.
+// enter records that this node has arrived at a point, and returns the point. It returns ErrName for an invalid name,
+// and ErrTwice if the node waits there already.
 func (m *meeting) enter(name string, brings []byte) (*point, error) {
 	if name == "" || len(name) > 255 {
 		return nil, ErrName
@@ -96,7 +97,8 @@ func (m *meeting) enter(name string, brings []byte) (*point, error) {
 	return p, nil
 }
 
-// wait enters a point and waits until the leader opens it.
+// wait enters a point and waits until the leader opens it. It returns the data of all members, or the reason why the
+// leader gave up, or the error of ctx.
 func (m *meeting) wait(ctx context.Context, name string, brings []byte) ([]byte, error) {
 	p, err := m.enter(name, brings)
 	if err != nil {
@@ -176,7 +178,8 @@ func (m *meeting) answer(ctx context.Context, q *scoll.Question) ([]byte, error)
 	return nil, scoll.ENOTSUP
 }
 
-// answerCome waits until this node has arrived.
+// answerCome waits until this node has arrived at the point with a name, and returns the data that it brings. The
+// error is that of ctx.
 func (m *meeting) answerCome(ctx context.Context, leader nid.NID, name string) ([]byte, error) {
 	m.mu.Lock()
 	p := m.at(name)

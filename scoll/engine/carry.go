@@ -124,10 +124,10 @@ func (r *request) named(trailer []wire.Missing) []bool {
 	return set
 }
 
-// spoken handles a reply that the module of a child sends in place of the child's service. It
-// is invalid unless the trailer names the child, and the carried answers are those of members
-// below the child. The carried answers replace the parts of the service's answer that have
-// arrived: an answer without its last part does not count.
+// spoken handles a reply that the module of a child sends in place of the child's service, and reports whether it is
+// valid. It is valid if the trailer names the child, and the carried answers are those of members below the child.
+// Then the carried answers replace the parts of the service's answer that have arrived: an answer without its last
+// part does not count.
 func (m *Machine) spoken(r *request, i int, h *wire.ReplyHeader, in *Input) bool {
 	c, before := &r.children[i], len(r.trailer)
 	if len(in.Carried) != int(h.Carried) || !m.merge(r, c, in.Trailer) {

@@ -30,8 +30,8 @@ func (m *Machine) roomForGroup(g *group) wire.Status {
 	return wire.OK
 }
 
-// bring charges a group to the node that sent the first request over it. An out-of-band
-// group that a stranger brought is charged to the first other node that uses it.
+// bring charges a group to the node that sent the first request over it. An out-of-band group that a stranger brought
+// is charged anew to the first listed node that uses it.
 func (m *Machine) bring(g *group, r *request) {
 	known, stranger := g.index >= 0, g.stranger || r.stranger
 	if known && (g.lru.class != ofStrangers || stranger) {

@@ -142,8 +142,8 @@ func (m *Machine) header(o *Outgoing, g *group, roster *wire.Membership) (h wire
 	return h, s
 }
 
-// addList adds the list of members to a broadcast, if members may not know it: inside the
-// message, or for members to fetch.
+// addList adds the list of members to a broadcast, if members may not know it: inside the message, or for members to
+// fetch. It returns EMSGSIZE if the broadcast, or the list that it must carry, is too long for a message.
 func (m *Machine) addList(h *wire.RequestHeader, o *Outgoing, g *group) wire.Status {
 	room := wire.MaxMessage - wire.RequestHeaderSize - len(o.Payload) - h.ProofSize()
 	creates := o.Flags&(wire.FlagModule|wire.FlagLast) == wire.FlagModule

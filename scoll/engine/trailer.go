@@ -31,8 +31,8 @@ const MaxTrailer = 32768
 // twice.
 const fewEntries = 64
 
-// merge appends a child's trailer to this node's, if all entries are about its subtree. In a
-// long trailer no two entries may be about the same member.
+// merge appends a child's trailer to this node's, if all entries are about the child's subtree, and reports whether it
+// did. In a long trailer no two entries may be about the same member.
 func (m *Machine) merge(r *request, c *child, trailer []byte) bool {
 	before := len(r.trailer)
 	claim := func(e wire.Missing) bool { return r.isBelow(int(e.Rank), c.Rank) }

@@ -46,9 +46,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestBinomial: SC-113, SC-114: in a full binomial tree the odd ranks are the leaves, and the
-// subtree of a node R with parent P has R-P nodes, which agrees with the degree of R. In a
-// partial tree some even ranks are leaves too.
+// TestBinomial: SC-113, SC-114: in a full binomial tree the odd ranks are the leaves. The subtree of a node R with
+// parent P has R-P nodes, which is 2 to the power of the number of R's children. In a partial tree some even ranks are
+// leaves too.
 func TestBinomial(t *testing.T) {
 	spec.Covers(t, "SC-113", "SC-114")
 	tree := Tree{KNomial(2), 64, 0}
