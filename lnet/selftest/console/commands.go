@@ -37,11 +37,10 @@ func (c *Console) AddGroup(ctx context.Context, key uint32, name string, ids []n
 	return r.Answers, err
 }
 
-// AddNodes adds nodes to a group. It asks those that are not active to join the session, and returns
-// their answers; they are in the group whatever they answer. Errors: ESRCH if there is no session,
-// EACCES if its key is another, ENOENT if there is no such group, EBUSY if a test or another command
-// uses the group, EINVAL for an id that names no node, EAFNOSUPPORT for an IPv6 NID, ENOSPC if there
-// are too many nodes.
+// AddNodes adds nodes to a group. It asks those that are not active to join the session, and returns their answers;
+// they are in the group whatever they answer. Errors: ESRCH if there is no session, EACCES if key is not the key of
+// the session, ENOENT if there is no such group, EBUSY if a test or another command uses the group, EINVAL for an id
+// that names no node, EAFNOSUPPORT for an IPv6 NID, ENOSPC if there are too many nodes.
 func (c *Console) AddNodes(ctx context.Context, key uint32, name string, ids []nid.ProcessID) ([]Answer, error) {
 	r, err := c.run(ctx, &engine.AddNodes{Key: key, Group: name, IDs: ids})
 	return r.Answers, err

@@ -23,9 +23,8 @@ type Config struct {
 	// RPCTimeout is how long the node waits for the end of an RPC. Default 64 s, negative: without
 	// end.
 	RPCTimeout time.Duration
-	// RetryDelay is how long a unit of a test waits after an RPC that failed. Kernel nodes do not
-	// wait. It doubles with each further failure of the unit, up to 1 s. Default 10 ms, at least
-	// 1 ms.
+	// RetryDelay is how long a unit of a test waits after an RPC that failed; kernel nodes do not wait. The time
+	// doubles with each further failure of the unit, up to 1 s. Default 10 ms, at least 1 ms.
 	RetryDelay time.Duration
 	// MaxBatches, MaxTests and MaxUnits bound the batches, tests and units of a session. Defaults
 	// 64, 1024 and 65536.

@@ -23,8 +23,8 @@ func silent(t *testing.T) (l *lab, test wire.Test) {
 	return l, test
 }
 
-// TestSilentList: while a node waits for a list, it tells of its session and stops batches, and
-// another console can take it by force. A session that ends does not wait for its list.
+// TestSilentList: while a node waits for a list, it still answers questions about its session and requests to stop
+// batches, and another console can take the node by force. A session that ends does not wait for its list.
 func TestSilentList(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	l, test := silent(t)

@@ -125,8 +125,8 @@ var (
 	nodeB = process(nid.MustParse("10.88.0.3@tcp"))
 )
 
-// ConsoleSteps returns the commands of the console of tcp-lst-console, 10.88.0.2@tcp, that send
-// something, as its transcript has them. It sends one request more, see KernelAlone.
+// ConsoleSteps returns the commands of the console of tcp-lst-console, 10.88.0.2@tcp, that send something, as its
+// transcript has them. The recorded console sends one request more than ours, see KernelAlone.
 func ConsoleSteps() []Step {
 	ping := engine.Test{Batch: "b1", From: "clients", To: "servers", Service: wire.PingService, Loop: 20, Concurrency: 2, Distribute: 1, Span: 1}
 	write, read, forever := ping, ping, ping

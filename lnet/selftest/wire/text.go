@@ -72,8 +72,8 @@ func (o *BRWOp) UnmarshalText(text []byte) error {
 
 var opNames = [...]string{Read: "read", Write: "write"}
 
-// MarshalText returns the name of the check, the number of another one, and nothing for 0, which
-// PING tests have.
+// MarshalText returns the name of the check, or its number if it has no name, and nothing for 0, which PING tests
+// have.
 func (k Check) MarshalText() ([]byte, error) { return textOf(uint32(k), checkNames[:]), nil }
 
 // UnmarshalText parses what MarshalText returns; any other text is an error.

@@ -90,8 +90,8 @@ func TestStamps(t *testing.T) {
 	}
 }
 
-// TestForce: a new session by force ends the earlier one of the same console at its nodes, and
-// takes nodes from another console.
+// TestForce: a new session with Force ends the earlier session of the same console at its nodes, and takes nodes from
+// another console.
 func TestForce(t *testing.T) {
 	spec.Covers(t, "ST-23")
 	l := newLab(t, 3, engine.Config{})
