@@ -34,10 +34,10 @@ func (g *Group) ID() GroupID { return g.id }
 // Service returns the service of the group.
 func (g *Group) Service() ServiceID { return g.service }
 
-// SetSegment makes requests over this handle pipeline their bulk data: members forward it in
-// segments while the rest is still coming. bytes is the length of a segment, at least
-// [MinSegment]. With 0, the default, members forward the data when they have all of it. The
-// root decides for all members. It must not be called at the same time as NewRequest.
+// SetSegment makes requests over this handle pipeline their bulk data: members forward it in segments while the rest
+// is still coming. bytes is the length of a segment, at least [MinSegment]. With 0, the default, members forward the
+// data when they have all of it. The root decides for all members. SetSegment must not be called at the same time as
+// NewRequest.
 func (g *Group) SetSegment(bytes int) { g.segment = uint32(min(max(bytes, 0), 1<<30)) }
 
 // GroupConfig configures a group to be created.

@@ -125,8 +125,8 @@ func (r *Request) sendUp(e *engine.Effect, out *engine.Output) {
 	r.agent.put(&r.agent.outbox, m, e.To, wire.ReplyPortal, e.Bits)
 }
 
-// own returns the payload of a message of the service's reply. The payload of the last message is a
-// field of the request itself.
+// own returns the payload of a message of the service's reply. token is the payload or, for the last message, the
+// request, whose field final has the payload.
 func (r *Request) own(token any) []byte {
 	switch of := token.(type) {
 	case []byte:

@@ -12,9 +12,10 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestCallForgedAttempt: SC-164: node 1 forges an attempt of the next call of node 0, with a different question,
-// and sends it to node 2, whose parent it is in a tree that is a chain. When node 0 makes that call, node 2 gets
-// it from node 0 itself. Its handler answers the question of node 0, in a context that has not ended.
+// TestCallForgedAttempt: SC-164: node 1 forges an attempt of the next call of node 0, with a different question, and
+// sends it to node 2. The request names a chain as its tree, in which node 1 is the parent of node 2. When node 0
+// makes that call, node 2 gets it from node 0 itself. Its handler answers the question of node 0, in a context that
+// has not ended.
 func TestCallForgedAttempt(t *testing.T) {
 	spec.Covers(t, "SC-164")
 	s := newStacks(t, 3, nil)

@@ -28,10 +28,9 @@ type Handler struct {
 	// fails with ETIMEDOUT. The caller gets the text of an error and its [Status] (EIO if it
 	// has none; ETIMEDOUT and ECANCELED for errors of a context). Required.
 	Answer func(ctx context.Context, q *Question) ([]byte, error)
-	// Merge combines two answers, each of one or of several members. The order of merging is
-	// not defined. It may modify a, and return it. It must not block. If it returns an error,
-	// the members whose answers are in b fail with that error, and a is used unchanged. If
-	// Merge is nil, answers stay separate, see [Result.Each].
+	// Merge combines two answers, each of one or of several members. The order of merging is not defined. Merge may
+	// modify a, and return it, and must not block. If it returns an error, the members whose answers are in b fail
+	// with that error, and a is used unchanged. If Merge is nil, answers stay separate, see [Result.Each].
 	Merge func(a, b []byte) ([]byte, error)
 	// MaxAnswer bounds the size of an answer in bytes, also of a merged one; members with longer
 	// answers fail with EMSGSIZE. It must be the same on all members. Default 1024.
@@ -216,7 +215,7 @@ func (d *handling) postReply(r *Request) {
 	at.whenAnswered(func() { at.reply(r) })
 }
 
-// whenAnswered calls f when this node's own answer is there, provided that this node is asked.
+// whenAnswered calls f when this node's own answer is there, or at once if this node is not asked.
 func (at *asked) whenAnswered(f func()) {
 	if !at.asks {
 		f()

@@ -73,7 +73,8 @@ func TestAttemptFollows(t *testing.T) {
 	}
 }
 
-// TestAttemptsOfOthers: SC-A20: the result of one broadcast does not affect another.
+// TestAttemptsOfOthers: SC-A20: a further attempt of a broadcast is answered with the result of that broadcast, not
+// with the error of another one.
 func TestAttemptsOfOthers(t *testing.T) {
 	spec.Covers(t, "SC-A20")
 	h := newHarness(t, 8, 7, nil)

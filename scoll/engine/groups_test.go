@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestPiggyback: SC-17, SC-A11, SC-22 and SC-91: broadcasts carry the list until all members
-// have answered one. They never carry lists of out-of-band groups.
+// TestPiggyback: SC-17, SC-A11, SC-22 and SC-91: broadcasts over a regular group carry the list until all members have
+// answered a broadcast. Broadcasts over an out-of-band group never carry it.
 func TestPiggyback(t *testing.T) {
 	spec.Covers(t, "SC-17", "SC-22", "SC-91", "SC-A11")
 	var lists, sizes []int

@@ -107,7 +107,7 @@ func (m *Machine) hurry(r *request, c *child) {
 // it has answered a copy of the request.
 func (c *child) hasJoined() bool { return c.listed && c.word > 0 || c.parts != 0 }
 
-// rejected ends the wait for a child with the error that it has for its whole subtree.
+// rejected ends the wait for a child with the error that the child has reported for its whole subtree.
 func (m *Machine) rejected(r *request, i int, s wire.Status) {
 	c := &r.children[i]
 	switch s {

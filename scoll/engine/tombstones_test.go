@@ -191,8 +191,8 @@ func TestGhostSize(t *testing.T) {
 	}
 }
 
-// TestMemberAfterFlap: SC-160: after a false report about the creator of a group, a member begins broadcasts over
-// the group again, also while requests that came before the report are under way.
+// TestMemberAfterFlap: SC-160: after a false report about the creator of a group, a member can still begin broadcasts
+// over the group, also while requests that came before the report are under way.
 func TestMemberAfterFlap(t *testing.T) {
 	spec.Covers(t, "SC-160")
 	h := newHarness(t, 8, 7, nil)

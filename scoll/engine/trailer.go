@@ -51,9 +51,8 @@ func (m *Machine) merge(r *request, c *child, trailer []byte) bool {
 	return true
 }
 
-// claims returns a function that checks the entries of a trailer, one per call. It reports
-// whether an entry is about members of a child's subtree, and whether none of these members was
-// in an earlier entry.
+// claims returns a function that checks the entries of a trailer, one per call. The function reports whether an entry
+// is about members of a child's subtree, and whether none of these members was in an earlier entry.
 func (r *request) claims(c *child) func(wire.Missing) bool {
 	shape, free := r.shape(), r.below(c.Rank)
 	var below []int

@@ -51,10 +51,10 @@ func newGossips(t *testing.T, n, participants, managers int) *stacks {
 	return s
 }
 
-// TestMinorityHearsDeaths: RM-2, RM-A18: the network is partitioned, and the active manager or one on
-// standby is in the minority. Gossip reports the members of the majority as dead there, one after the other. No
-// message is released in the minority: the first deaths do not count, although gossip still has its quorum when
-// it reports them. The majority goes on, and in the end there is one group again.
+// TestMinorityHearsDeaths: RM-2, RM-A18: the network is partitioned, and the active manager or one on standby is in
+// the minority. Gossip there reports the members of the majority as dead, one after the other. No message is released
+// in the minority: the first deaths do not count, although gossip still has its quorum when it reports them. The
+// majority goes on, and in the end there is one group again.
 func TestMinorityHearsDeaths(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-A18")
 	for _, tt := range []struct {

@@ -14,8 +14,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestLeaveUnfinished: RM-A11: a member leaves while the others do not acknowledge its message.
-// After LeaveAfter it returns ErrUnfinished and names the managers that do not answer.
+// TestLeaveUnfinished: RM-A11: a member leaves while the others do not acknowledge its message. After LeaveAfter,
+// Leave returns ErrUnfinished and names the managers that do not answer.
 func TestLeaveUnfinished(t *testing.T) {
 	spec.Covers(t, "RM-A11")
 	synctest.Test(t, func(t *testing.T) {

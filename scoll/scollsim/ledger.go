@@ -34,7 +34,7 @@ type Broadcast struct {
 	Done    time.Duration // with Ended: when the root had the result
 	Limit   time.Duration // sum of the timeouts of the broadcast
 	LastRun time.Duration // when a member last began to run the broadcast
-	// Members are the nodes of its tree: all of the group, or the live ones.
+	// Members are the nodes of the broadcast's tree: all members of the group, or the live ones.
 	Members []sim.NodeID
 	// Answered are the members whose answer arrived at the root; with Ended.
 	Answered []sim.NodeID

@@ -325,7 +325,8 @@ func (s *stream) beat(d *wire.Datagram, sender int) {
 	}
 }
 
-// grace returns for how long a datagram may be overtaken by control messages about it (RM-A5).
+// grace returns how long this node waits for a datagram that control messages about it have overtaken, before it
+// requests the datagram (RM-A5).
 func (m *Machine) grace() time.Duration { return min(m.rtt.estimate(&m.cfg), time.Millisecond) }
 
 // longGrace is the grace period for datagrams after the latest one that came by multicast. Such

@@ -79,9 +79,8 @@ func onceFor(id sim.NodeID, n int) func(sim.NodeID, *wire.Datagram) bool {
 	}
 }
 
-// TestLostAtLeaf: RM-3, RM-18, RM-19 and RM-A4: the very first message is lost at a leaf of the
-// tree, and so is the heartbeat. Its parent polls the late leaf and resends the message once.
-// Nodes above do nothing.
+// TestLostAtLeaf: RM-3, RM-18, RM-19 and RM-A4: the very first message is lost at a leaf of the tree, and so is the
+// heartbeat. The leaf's parent polls the leaf when it is late, and resends the message once. Nodes above do nothing.
 func TestLostAtLeaf(t *testing.T) {
 	spec.Covers(t, "RM-3", "RM-18", "RM-19", "RM-A4")
 	w, c := tallied(t, 16, func(to sim.NodeID, _ *wire.Datagram) bool { return to == 15 }, nil)

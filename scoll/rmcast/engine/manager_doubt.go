@@ -53,8 +53,8 @@ func (g *Manager) certain(id nid.NID) {
 	g.health(id, false, false)
 }
 
-// Doubts reports whether any deaths are not certain. Doubted may return none of them, as it returns those that matter
-// at present.
+// Doubts reports whether any deaths are not certain. Doubted may return none of these all the same, because it returns
+// only those that matter at present.
 func (g *Manager) Doubts() bool {
 	for _, certain := range g.dead { // any order: one is enough
 		if !certain {

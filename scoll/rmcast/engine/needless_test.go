@@ -65,8 +65,8 @@ func TestUnreadSocket(t *testing.T) {
 	}
 }
 
-// TestTailLost: RM-3: the last datagrams of a window are lost at an inner node. It learns of
-// them only from its children, until the origin's tail probe comes by multicast.
+// TestTailLost: RM-3: the last datagrams of a window are lost at an inner node. The node learns of them only from its
+// children, until the origin's tail probe comes by multicast.
 func TestTailLost(t *testing.T) {
 	spec.Covers(t, "RM-3")
 	w, c := tallied(t, 8, func(to sim.NodeID, d *wire.Datagram) bool { return to == 4 && d.Seq >= 10 && d.Count > 0 }, func(w *world, _ *sim.Config[*packet]) {

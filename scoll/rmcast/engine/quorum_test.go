@@ -105,8 +105,8 @@ func TestTwoMembers(t *testing.T) {
 	}
 }
 
-// TestLeftBehind: a member that is silent for MemberTimeout is left behind, and messages that
-// waited for it end with ErrSplit. It joins again.
+// TestLeftBehind: a member that is silent for MemberTimeout is left behind, and messages that waited for it end with
+// ErrSplit. The node joins again.
 func TestLeftBehind(t *testing.T) {
 	w := parted(t, 5, 1)
 	gone := w.hosts[4].m.self

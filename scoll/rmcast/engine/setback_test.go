@@ -119,7 +119,7 @@ func TestSetBackLate(t *testing.T) {
 }
 
 // TestSetBackSearch: RM-A8: a member answers a new manager, restarts with its clock set back, and joins while the
-// manager still waits for others. The list has only the member that has joined.
+// manager still waits for others. The list has the member that has joined, and not the earlier member of its node.
 func TestSetBackSearch(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	s, list := newSearch(), []sim.NodeID{1, 2, 3, 4}

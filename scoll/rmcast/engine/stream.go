@@ -131,8 +131,8 @@ func (s *stream) wantAt(at time.Duration) {
 	s.m.wake = min(s.m.wake, at)
 }
 
-// freeTo records that everything below stable is released, and frees its payload (RM-A6).
-// Messages are released as a whole, so it keeps a delivered message that stable divides.
+// freeTo records that everything below stable is released, and frees its payload (RM-A6). Messages are released as a
+// whole, so it keeps a delivered message of which only the beginning is below stable.
 func (s *stream) freeTo(stable uint64) {
 	if stable = s.boundary(stable); stable <= s.stable {
 		return
