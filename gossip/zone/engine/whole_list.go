@@ -5,11 +5,14 @@ import "time"
 // wholeList decides when an active delegate sends its supervisor the list of all members of the zone (MS-97). If
 // the supervisor asks again after it has received a list, the delegate waits before it sends the next one, with
 // exponential back-off: the list may be long, and sending it again is useless if its parts arrive in a different
-// order each time.
+// order each time. On a slow way, it also happens that changes, which have priority, overtake the list, which lacks
+// them: then the supervisor does not ask for another list when it receives the list, but after the next change. So
+// the back-off ends only after a heartbeat without an answer that asks for the list.
 type wholeList struct {
 	wanted bool          // the supervisor has to get the list
 	sent   time.Duration // when the list was last sent to this supervisor; 0: never
 	wait   time.Duration // time after sent in which the list is not sent again
+	right  time.Duration // since when all answers have said that the supervisor knows all members; 0: the last one did not
 }
 
 // due reports whether the next registration will contain the list.
@@ -29,10 +32,14 @@ func (w *wholeList) take(m *Machine) bool {
 // already: since it became due, the delegate has not recorded changes, because the list will contain them. The
 // result is true if the list has still to be sent.
 func (w *wholeList) answered(m *Machine, want bool) bool {
-	if want {
-		w.wanted = true
-	} else if !w.due(m) {
-		w.wanted, w.wait = false, 0
+	switch {
+	case want:
+		w.wanted, w.right = true, 0
+	case w.due(m):
+	case w.right == 0:
+		w.wanted, w.right = false, m.now
+	case m.now >= w.right+m.cfg.Heartbeat:
+		w.wait = 0
 	}
 	return w.wanted
 }

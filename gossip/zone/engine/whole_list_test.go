@@ -74,8 +74,8 @@ func TestAnswersOfPart(t *testing.T) {
 }
 
 // TestWholeBacksOff: the supervisor asks for the list of all members again after each list, as it does when the
-// parts of the list arrive in a different order. The delegate sends the list at growing intervals. Once an answer
-// has not asked for the list, the delegate sends it within a heartbeat when it is asked again (MS-97).
+// parts of the list arrive in a different order. The delegate sends the list at growing intervals. Once the answers of
+// a heartbeat have not asked for the list, the delegate sends it at once when it is asked again (MS-97).
 func TestWholeBacksOff(t *testing.T) {
 	spec.Covers(t, "MS-97")
 	s := newSolo(t, 1, Config{Management: []wire.ID{testID(1)}})
@@ -104,10 +104,41 @@ func TestWholeBacksOff(t *testing.T) {
 	flags = 0
 	answer(2 * time.Second)
 	flags, lists = wire.Want, 0
-	answer(2500 * time.Millisecond)
+	answer(1100 * time.Millisecond)
 	if lists+atOnce == 0 {
 		t.Error("no list after an answer that did not ask for one")
 	}
+}
+
+// reporter is an active delegate whose messages to the supervisor the test counts.
+type reporter struct {
+	*solo
+	last         wire.Dispatch // latest message to the supervisor
+	lists, joins int           // lists of all members, and members in other messages, that were sent
+}
+
+func newReporter(t *testing.T) *reporter {
+	return &reporter{solo: newSolo(t, 6, Config{Management: []wire.ID{testID(5)}})}
+}
+
+// count counts what the last step sent, and reports whether it sent anything.
+func (r *reporter) count() bool {
+	for i := range r.out.Dispatches {
+		if r.last = *r.out.Dispatches[i].Dispatch; r.last.Flags&wire.Whole != 0 {
+			r.lists++
+		} else {
+			r.joins += len(r.last.Joined)
+		}
+	}
+	return len(r.out.Dispatches) > 0
+}
+
+// answer delivers an answer of the supervisor.
+func (r *reporter) answer(flags wire.DispatchFlags) {
+	r.step(Input{Kind: DispatchDelivered, Dispatch: &wire.Dispatch{
+		Kind: wire.Registered, Zone: "test", From: testID(5), Version: v(1, 1), Registration: r.last.Registration, Flags: flags,
+	}})
+	r.count()
 }
 
 // TestChangeBesideWhole: a delegate has just sent the list of all members, and is asked for it again. It reports
@@ -115,50 +146,68 @@ func TestWholeBacksOff(t *testing.T) {
 // answer says that the supervisor knows all members (MS-97).
 func TestChangeBesideWhole(t *testing.T) {
 	spec.Covers(t, "MS-97")
-	s := newSolo(t, 6, Config{Management: []wire.ID{testID(5)}})
-	var last wire.Dispatch
-	lists, joins := 0, 0
-	count := func() (sent bool) {
-		for i := range s.out.Dispatches {
-			if last = *s.out.Dispatches[i].Dispatch; last.Flags&wire.Whole != 0 {
-				lists++
-			} else {
-				joins += len(last.Joined)
-			}
-		}
-		return len(s.out.Dispatches) > 0
-	}
-	answer := func(flags wire.DispatchFlags) {
-		s.step(Input{Kind: DispatchDelivered, Dispatch: &wire.Dispatch{
-			Kind: wire.Registered, Zone: "test", From: testID(5), Version: v(1, 1), Registration: last.Registration, Flags: flags,
-		}})
-		count()
-	}
+	r := newReporter(t)
 	pass := func(d time.Duration, answers bool) {
-		for end := s.now + d; s.now < end; {
-			s.now += 10 * time.Millisecond
-			s.step(Input{})
-			if count() && answers {
-				answer(0)
+		for end := r.now + d; r.now < end; {
+			r.now += 10 * time.Millisecond
+			r.step(Input{})
+			if r.count() && answers {
+				r.answer(0)
 			}
 		}
 	}
 	pass(3*time.Second, true)
-	lists = 0
-	answer(wire.Want)
-	if lists != 1 {
-		t.Fatalf("%d lists", lists)
+	r.lists = 0
+	r.answer(wire.Want)
+	if r.lists != 1 {
+		t.Fatalf("%d lists", r.lists)
 	}
-	answer(wire.Want) // to a registration before the list
-	lists, joins = 0, 0
-	s.alive(2, v(7, 1))
+	r.answer(wire.Want) // to a registration before the list
+	r.lists, r.joins = 0, 0
+	r.alive(2, v(7, 1))
 	pass(500*time.Millisecond, false)
-	if joins != 1 {
-		t.Errorf("%d joins are told while the list waits", joins)
+	if r.joins != 1 {
+		t.Errorf("%d joins are told while the list waits", r.joins)
 	}
-	answer(0)
+	r.answer(0)
 	pass(5*time.Second, true)
-	if lists != 0 {
-		t.Errorf("%d lists although the supervisor knows all members", lists)
+	if r.lists != 0 {
+		t.Errorf("%d lists although the supervisor knows all members", r.lists)
+	}
+}
+
+// TestWholeOvertaken: the zone changes again and again, on a slow way to the supervisor. The changes have priority
+// and overtake the list of all members, which lacks them. So the supervisor does not need the next list when a
+// list arrives, but needs it after the next change. The delegate sends the list at growing intervals (MS-97).
+func TestWholeOvertaken(t *testing.T) {
+	spec.Covers(t, "MS-97")
+	for _, way := range []time.Duration{100 * time.Millisecond, 3 * time.Second} { // how long a list is on its way
+		r := newReporter(t)
+		var arrivals []time.Duration
+		for i := range 6000 { // a minute
+			r.now += 10 * time.Millisecond
+			before := r.lists
+			switch inc := uint64(i/80 + 1); i % 80 {
+			case 0:
+				r.alive(2, v(inc, 1))
+			case 40:
+				r.leave(2, v(inc, 1), 0)
+			default:
+				r.step(Input{})
+			}
+			if r.count() && r.lists == before {
+				r.answer(wire.Want)
+			}
+			if len(arrivals) > 0 && r.now == arrivals[0] {
+				r.answer(0)
+				arrivals = arrivals[1:]
+			}
+			if r.lists > before {
+				arrivals = append(arrivals, r.now+way)
+			}
+		}
+		if r.lists < 4 || r.lists > 8 {
+			t.Errorf("%d lists in a minute if one is on its way for %v", r.lists, way)
+		}
 	}
 }
