@@ -63,18 +63,21 @@ func (a *Agent) GatewayChecks() (interval, timeout time.Duration) {
 
 // changed tells discovery and the checker which gateways there are. It reads that and tells it under one lock, so an
 // older list never follows a newer one. No lock is held while it carries out what results, which may cause changes.
+// Discovery takes what waits in its inbox before the checker steps, because an answer of a gateway may be there whose
+// time is over for the checker, and the rest after the checker's verdicts are carried out, because an answer may come meanwhile.
 func (g *gateways) changed() {
+	g.agent.stepQueued()
 	g.mu.Lock()
 	targets, nets := g.node.Gateways(), g.node.RoutedNets()
 	routes := engine.Input{Kind: engine.RoutesAre, Beyond: nets}
 	for _, t := range targets {
 		routes.Gateways = append(routes.Gateways, t.Gateway)
 	}
-	g.agent.queue(routes)
+	g.agent.queueRoutes(routes)
 	out := g.advance(route.CheckInput{Kind: route.Watch, Targets: targets})
 	g.mu.Unlock()
-	g.agent.stepQueued()
 	g.apply(&out)
+	g.agent.stepQueued()
 }
 
 // step steps the checker and carries out its output.

@@ -2,7 +2,9 @@ package discovery
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ulnet/lnd"
@@ -21,6 +23,7 @@ type mute struct {
 	lnd.NI
 	up     lnd.Upcalls
 	onSend func() // called by Send; nil: no call
+	closed int    // number of calls of ClosePeer
 }
 
 func (*mute) Type() nid.NetType              { return nid.MustParseNet("tcp").Type() }
@@ -32,6 +35,9 @@ func (m *mute) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	return m, nil
 }
 
+// ClosePeer implements lnd.PeerCloser.
+func (m *mute) ClosePeer(nid.NID, uint64, error) { m.closed++ }
+
 func (m *mute) Send(lm *lnd.Message) {
 	if m.onSend != nil {
 		m.onSend()
@@ -39,9 +45,22 @@ func (m *mute) Send(lm *lnd.Message) {
 	m.up.Finalize(lm, nil)
 }
 
+// hookClock is a clock that can call a function once, when the time is asked for.
+type hookClock struct {
+	machine.Clock
+	onNow atomic.Pointer[func()] // called by the next Now; nil: no call
+}
+
+func (c *hookClock) Now() time.Duration {
+	if f := c.onNow.Swap(nil); f != nil {
+		(*f)()
+	}
+	return c.Clock.Now()
+}
+
 // newMute returns an agent whose driver loses all messages.
 func newMute(t *testing.T) (*Agent, *mute) {
-	node, driver := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()}), new(mute)
+	node, driver := lnet.New(lnet.Config{Incarnation: 7, Clock: &hookClock{Clock: machine.RealClock()}}), new(mute)
 	table := portals.New(node)
 	if _, err := node.AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
 		t.Fatal(err)
@@ -62,6 +81,14 @@ func newMute(t *testing.T) (*Agent, *mute) {
 	return a, driver
 }
 
+// put puts an input into the inbox, as another goroutine does while one is stepping. It may be called with a.mu locked.
+func (a *Agent) put(in engine.Input) {
+	if a.mu.TryLock() {
+		defer a.mu.Unlock()
+	}
+	a.inbox = append(a.inbox, request{Input: in})
+}
+
 // deleteMeanwhile deletes the route to a gateway while a goroutine tells discovery of the gateways, and then calls f
 // in that goroutine.
 func deleteMeanwhile(t *testing.T, f func(a *Agent)) *Agent {
@@ -70,10 +97,9 @@ func deleteMeanwhile(t *testing.T, f func(a *Agent)) *Agent {
 	if err := a.node.AddRoute(r); err != nil {
 		t.Fatal(err)
 	}
-	// The discovery of another node waits. So the agent sends a ping when it is told of the gateways.
-	a.mu.Lock()
-	a.inbox = append(a.inbox, request{Input: engine.Input{Kind: engine.Refresh, NID: nid.MustParse("10.0.0.8@tcp")}})
-	a.mu.Unlock()
+	// The discovery of another node comes while the agent is told of the gateways, so the agent sends a ping then.
+	refresh := func() { a.put(engine.Input{Kind: engine.Refresh, NID: nid.MustParse("10.0.0.8@tcp")}) }
+	a.node.Clock().(*hookClock).onNow.Store(&refresh)
 	deleted := false
 	driver.onSend = func() {
 		driver.onSend, deleted = nil, true
@@ -118,6 +144,54 @@ func TestDeletedAtOnce(t *testing.T) {
 		defer a.mu.Unlock()
 		if n := len(a.inbox); n == 0 || a.inbox[n-1].Kind != engine.RoutesAre || len(a.inbox[n-1].Gateways) > 0 {
 			t.Errorf("the inbox of discovery has %+v", a.inbox)
+		}
+	})
+}
+
+// TestAnswerBeforeVerdict: the time of a check is over, and its timer is late. The answer of the gateway comes from
+// an input that waits in the inbox of discovery when the agent tells discovery of the gateways. The answer counts.
+func TestAnswerBeforeVerdict(t *testing.T) {
+	spec.Covers(t, "RT-7")
+	synctest.Test(t, func(t *testing.T) {
+		a, driver := newMute(t)
+		a.checks.set(time.Minute, time.Second)
+		r := route.New(nid.MustParseNet("tcp7"), nid.MustParse("10.0.0.9@tcp"))
+		if err := a.node.AddRoute(r); err != nil {
+			t.Fatal(err)
+		}
+		a.checks.step(route.CheckInput{Kind: route.Answered, Exchange: 1})
+		time.Sleep(time.Minute + time.Second/2) // the second check is under way
+		a.checks.mu.Lock()
+		a.checks.timer.Stop() // its goroutine is late
+		a.checks.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		a.put(engine.Input{Kind: engine.Refresh, NID: nid.MustParse("10.0.0.8@tcp")})
+		driver.onSend = func() {
+			driver.onSend = nil
+			a.checks.step(route.CheckInput{Kind: route.Answered, Exchange: 2})
+		}
+		a.checks.changed()
+		if driver.onSend != nil {
+			t.Fatal("no message was sent")
+		}
+		// The gateway's answer does not say that it is a router, so the route is down for that reason.
+		if now := a.node.Routes()[0]; now.Reason != "the gateway says that it does not route" || driver.closed > 0 {
+			t.Errorf("the route is %+v, and connections to its gateway were closed %d times", now.State, driver.closed)
+		}
+	})
+}
+
+// TestRoutesJoined: routes change often while another goroutine steps discovery. Its inbox has the latest ones only.
+func TestRoutesJoined(t *testing.T) {
+	spec.Covers(t, "RT-6")
+	deleteMeanwhile(t, func(a *Agent) {
+		for range 100 {
+			a.checks.changed()
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if n := len(a.inbox); n != 1 {
+			t.Errorf("%d inputs wait", n)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func refuse(list []request) {
 // run steps the machine with a request, and with the requests that result from it. Only one
 // goroutine does so at a time. After Close, run returns the requests that were not stepped. The inbox holds the end of each
 // exchange under way, the pushes
-// that were taken, a Discover for each peer NI with waiting messages, a Refresh for each call of Discover that has just begun, and a Forget for each
+// that were taken, the latest routes, a Discover for each peer NI with waiting messages, a Refresh for each call of Discover that has just begun, and a Forget for each
 // node that lnet has just forgotten. The tables of peers bound all of these but the calls.
 func (a *Agent) run(r request) (refused []request) {
 	a.mu.Lock()
@@ -45,11 +45,15 @@ func (a *Agent) run(r request) (refused []request) {
 	return a.drain()
 }
 
-// queue puts an input into the inbox, for stepQueued or the goroutine that is stepping.
-func (a *Agent) queue(in engine.Input) {
+// queueRoutes puts an input of kind RoutesAre into the inbox, for stepQueued or the goroutine that is stepping. It
+// replaces an older one that is the last of the inbox: many changes of routes need the memory of one.
+func (a *Agent) queueRoutes(in engine.Input) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := len(a.inbox); n > 0 && a.inbox[n-1].Kind == engine.RoutesAre {
+		a.inbox = a.inbox[:n-1]
+	}
 	a.inbox = append(a.inbox, request{Input: in})
-	a.mu.Unlock()
 }
 
 // stepQueued steps the machine with the inputs in the inbox, or refuses them after Close.
