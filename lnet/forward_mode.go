@@ -25,7 +25,7 @@ type routing struct {
 }
 
 // StartRouting begins to forward messages between the nets of this node (lnet_rtrpools_enable). The
-// node is in the mode Starting until a message has come from every net, for Config.RouterSilence at most.
+// node is in the mode Starting for Config.RouterSilence, or for half of that time if a message has come from every net by then.
 //
 //	EBUSY  messages are still leaving after StopRouting
 func (n *Node) StartRouting() error { return n.startRouting(false) }
@@ -151,6 +151,9 @@ func (n *Node) reviewNets(now time.Duration) (changed, heard bool, ask []nid.Net
 		changed, wake = changed || news, min(wake, next)
 		heard = heard && s.Heard(last, ok)
 		markSilent(nis, net, s.Down())
+		if at, any := lastHeard(nis, net); s.Down() && (at != last || any != ok) {
+			wake = now // the read loop of that message may not have seen that the net was silent
+		}
 	}
 	f.nets = nets
 	return changed, heard && (len(nets) > 0 || f.patience <= 0), ask, wake

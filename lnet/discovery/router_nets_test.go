@@ -84,9 +84,9 @@ func TestSilentNetGetsNI(t *testing.T) {
 	a.wantMode("the first NI is removed", router.On, wire.StatusDown)
 }
 
-// TestRouterStarts: a starting router finds out, when it pings nodes of its nets and at the end of the wait, whether a message has
-// come from each net, such as the answer to such a ping. Then it is on. It does not look before: a kernel node, too, goes on reporting its nets
-// as down just after it has heard them (05-route-routing of the transcripts).
+// TestRouterStarts: after half of the wait, a starting router looks whether a message has come from each net. If so, it is
+// on; if not, it pings nodes of the silent nets, and is on at the end of the wait. It does not look before: a kernel node, too, goes on
+// reporting its nets as down just after it has heard them (05-route-routing of the transcripts).
 func TestRouterStarts(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-15")
@@ -106,8 +106,8 @@ func TestRouterStarts(t *testing.T) {
 	c.put(farA, 10)
 	w.settle()
 	a.wantMode("both nets were heard", router.Starting, wire.StatusUp, wire.StatusUp)
-	clock.advance(w, lnet.DefaultRouterSilence)
-	a.wantMode("after the wait", router.On, wire.StatusUp, wire.StatusUp)
+	clock.advance(w, lnet.DefaultRouterSilence/2+time.Second)
+	a.wantMode("after half of the wait", router.On, wire.StatusUp, wire.StatusUp)
 	a.table.Node().StopRouting()
 	clock.advance(w, time.Second)
 	if err := a.table.Node().StartRouting(); err != nil {
@@ -116,5 +116,5 @@ func TestRouterStarts(t *testing.T) {
 	clock.advance(w, lnet.DefaultRouterSilence/2-time.Second)
 	a.wantMode("nothing was heard", router.Starting, wire.StatusUp, wire.StatusUp)
 	clock.advance(w, lnet.DefaultRouterSilence/2+2*time.Second)
-	a.wantMode("the nodes have answered a ping", router.On, wire.StatusUp, wire.StatusUp)
+	a.wantMode("after the wait", router.On, wire.StatusUp, wire.StatusUp)
 }

@@ -16,7 +16,7 @@ type Mode uint8
 //
 //	Off ──────► On          Enable without a wait
 //	Off ──────► Starting    Enable: it forwards already, and says that it does not
-//	Starting ─► On          every net was heard, or the wait is over
+//	Starting ─► On          every net was heard when the node looked, or the wait is over
 //	On, Starting ─► Stopping  Disable while messages have buffers
 //	On, Starting ─► Off     Disable while no message has a buffer
 //	Stopping ─► Off         the last message with a buffer has left
@@ -39,8 +39,7 @@ func (m Mode) Forwards() bool { return m == On || m == Starting }
 //
 // When forwarding is turned on while the node runs, the node tells its peers only after some
 // time that it routes, as Lustre 2.17 does and 2.15 does not. So peers do not choose the node before
-// the node knows which of its nets are alive. The node ends the wait early once it has received
-// messages on every net.
+// the node knows which of its nets are alive. The caller can end the wait early, by a Step with heard set.
 type Switch struct {
 	mode  Mode
 	until time.Duration // end of the mode Starting
