@@ -88,9 +88,10 @@ func (m *Machine) awaited(msg *incoming) bool {
 		(msg.Flags&wire.FlagParams == 0 || msg.Interval == m.cfg.Interval)
 }
 
-// stranger drops a message of a node that is not a participant. If the message carries other
-// parameters, this node answers with its own, unless the sender has staged this node's list and
-// is leaving by that change. With or without Strict, such a message never stops this node.
+// stranger drops a message of a node that is not a participant, and returns false. If the message
+// carries other parameters, this node answers with its own, unless the sender has staged this
+// node's list and is leaving by that change. With or without Strict, such a message never stops
+// this node.
 func (m *Machine) stranger(msg *incoming, out *Output) bool {
 	m.stats.Strangers++
 	if msg.Flags&wire.FlagParams != 0 && !m.awaited(msg) && (msg.Interval != m.cfg.Interval || msg.Digest != m.list.Digest()) {

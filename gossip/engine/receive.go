@@ -79,7 +79,8 @@ func (m *Machine) sender(in *Input) nid.NID {
 // listed reports whether a NID is on this node's list or, during a change, on the other list.
 func (m *Machine) listed(id nid.NID) bool { return m.list.Index(id) >= 0 || m.roll.index(id) >= 0 }
 
-// wellFormed checks the body of a message, and counts the defects.
+// wellFormed reports whether the body of a message is valid, and counts a defect. It stores the parsed body
+// of a reply in msg.entries.
 func (m *Machine) wellFormed(msg *incoming) bool {
 	n := m.list.Len()
 	if msg.foreign != nil {

@@ -85,7 +85,8 @@ func (m *Machine) Limits() Limits { return m.limits }
 // AliveCount returns how many participants are alive, this node included.
 func (m *Machine) AliveCount() int { return m.health.count }
 
-// Quorum reports whether enough participants are alive for a quorum.
+// Quorum reports whether so many participants are alive that this node has a quorum, as it last
+// reported.
 func (m *Machine) Quorum() bool { return m.health.quorum }
 
 // Silent reports whether the silence after the start lasts.

@@ -40,8 +40,9 @@ func (m *Machine) leap() uint64 {
 // allows for the cycles that passed between the messages of the two peers.
 func (m *Machine) tolerance() uint64 { return uint64(m.limits.Obsolete + fastest*m.limits.Dead) }
 
-// clockFits checks the clock of a message. If that clock is in step, this node adopts
-// it; otherwise clockFits drops the message, and answers a ping with this node's clock.
+// clockFits reports whether the clock of a message is accepted, because it is in step, or far ahead and
+// that of the cluster (see ahead). This node's clock then advances to it, as far as sync allows.
+// Otherwise the message is dropped, and a ping is answered with this node's clock.
 func (m *Machine) clockFits(msg *incoming, out *Output) bool {
 	c := &m.clock
 	switch {
@@ -67,8 +68,8 @@ func (m *Machine) clockFits(msg *incoming, out *Output) bool {
 	return true
 }
 
-// claim notes the clock of a message that is out of step, and counts the peers that agree
-// with it.
+// claim notes the clock of a message that is out of step. It returns how many peers have claimed the
+// same clock lately, and how many another one.
 func (m *Machine) claim(msg *incoming) vote {
 	n := claim{from: msg.from, clock: msg.Clock, first: m.cycle, last: m.cycle}
 	m.clock.claims.add(n, m.limits.Dead, m.tolerance())
@@ -79,8 +80,8 @@ func (m *Machine) claim(msg *incoming) vote {
 // a burst of delayed or forged messages.
 func (m *Machine) goesOn(v vote) bool { return m.cycle-v.first >= uint64(m.limits.Resync) }
 
-// ahead handles a message whose clock is far ahead of this node's. If this node was in sync and
-// accepts the clock, it concludes that it was paused.
+// ahead reports whether to accept a clock that is far ahead of this node's. If this node was in sync
+// and accepts the clock, it concludes that it was paused.
 func (m *Machine) ahead(msg *incoming, out *Output) bool {
 	c, inSync := &m.clock, m.inSync()
 	if c.ahead == 0 {

@@ -33,8 +33,8 @@ func severed(from, to sim.NodeID) func(*faults) {
 
 func healed(t *faults) { t.links.heal(t.clock()) }
 
-// TestExcuses: which faults are an excuse for a node that considers another one dead although that one
-// is fine (docs/gossip.md, "When a node counts as dead"). There are ten nodes, and a death is noticed
+// TestExcuses checks which faults excuse a node that considers another one dead although that one is
+// fine (docs/gossip.md, "When a node counts as dead"). There are ten nodes, and a death is noticed
 // within 5 s.
 func TestExcuses(t *testing.T) {
 	const grace = 5 * time.Second

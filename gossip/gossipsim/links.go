@@ -92,7 +92,7 @@ func (l *links) ends(now time.Duration) {
 	l.began = now
 }
 
-// classify finds the classes and the paths between them.
+// classify returns the classes of the nodes and the paths between the classes.
 func (l *links) classify() paths {
 	w := paths{class: make([]int32, len(l.fine))}
 	byKey, first := make(map[string]int32), []sim.NodeID(nil)

@@ -16,8 +16,9 @@ type Reboots struct {
 	Mistakes int // deaths that a peer reported after the new incarnation had spoken
 }
 
-// Reboot restarts the tracked nodes in several rounds, all at the same time and so quickly
-// that no other node has detected their absence.
+// Reboot kills the tracked nodes at the same time, in several rounds, and starts each of them
+// again so soon that no other node has detected its absence. It returns how many of these
+// reboots the other nodes noticed.
 func (c Measured) Reboot(rounds int) (r Reboots, err error) {
 	cfg := c.config()
 	spoke, peers := make([]bool, c.columns()), make([]map[sim.NodeID]bool, c.columns())

@@ -25,7 +25,8 @@ func (s Samples) Share() float64 { return float64(s.Dead) / float64(max(s.Total,
 // settle is the number of cycles that a cluster runs before samples count.
 const settle = 60
 
-// Sample runs a cluster until it has as many samples as want says, or ctx ends.
+// Sample runs a cluster until it has as many samples as want says, or ctx ends, and returns how
+// many of them are wrong.
 func (c Measured) Sample(ctx context.Context, want uint64) (s Samples, err error) {
 	cfg := c.config()
 	begin := settle * Interval

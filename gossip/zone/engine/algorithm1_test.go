@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestAlive: how a node handles news that another one is alive in a version: PROCESSALIVE (Alg. 1, lines 1 to
-// 9).
+// TestAlive checks how a node handles the news that another one is alive in a certain version: PROCESSALIVE
+// (Alg. 1, lines 1 to 9).
 func TestAlive(t *testing.T) {
 	spec.Covers(t, "MS-13", "MS-14", "MS-41", "MS-42", "MS-44", "MS-45", "MS-A5", "MS-A6")
 	t.Run("MS-41 unknown joins", func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestAliveOfOthers(t *testing.T) {
 	})
 }
 
-// TestLeave: how a node handles a goodbye: PROCESSLEAVE (Alg. 1, lines 10 to 15).
+// TestLeave checks how a node handles a goodbye: PROCESSLEAVE (Alg. 1, lines 10 to 15).
 func TestLeave(t *testing.T) {
 	spec.Covers(t, "MS-12", "MS-46", "MS-47", "MS-51", "MS-52", "MS-57", "MS-A3", "MS-A4", "MS-A28",
 		"MS-A33")
@@ -175,7 +175,8 @@ func acquainted(t *testing.T, n int, cfg Config) *solo {
 	return s
 }
 
-// TestSuspicion: how a node handles a report that a member failed: PROCESSSUSPICION (Alg. 1, lines 16 to 23).
+// TestSuspicion checks how a node handles a report that a member failed: PROCESSSUSPICION (Alg. 1, lines 16
+// to 23).
 func TestSuspicion(t *testing.T) {
 	spec.Covers(t, "MS-36", "MS-37", "MS-38", "MS-48", "MS-49", "MS-50", "MS-A2", "MS-A5")
 	t.Run("MS-37 MS-49 older than the view", func(t *testing.T) {

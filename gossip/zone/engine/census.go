@@ -73,7 +73,7 @@ func (e *CensusEntry) appendBinary(b []byte) []byte {
 	return b
 }
 
-// parseCensus parses the value of the attribute.
+// parseCensus parses the value of the attribute; ok is false if the value is not valid.
 func parseCensus(zone string, b []byte) (e CensusEntry, ok bool) {
 	if len(b) < 24 {
 		return e, false
@@ -118,7 +118,8 @@ func (m *Machine) Census() []CensusEntry {
 	return slices.SortedFunc(maps.Values(best), func(a, b CensusEntry) int { return strings.Compare(a.Zone, b.Zone) })
 }
 
-// censusEntry parses an attribute of a supervisor as an entry of the census.
+// censusEntry parses an attribute of a supervisor as an entry of the census; ok is false if it is no
+// entry, or a deleted one.
 func (m *Machine) censusEntry(r *replica, i int) (e CensusEntry, ok bool) {
 	a := &r.entries[i]
 	zone, found := strings.CutPrefix(a.Key, CensusKey)

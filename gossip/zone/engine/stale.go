@@ -80,7 +80,7 @@ func (s *supervision) yield(m *Machine, g *guarded) {
 	clear(g.members)
 }
 
-// evict forgets the zone that has been lost for the longest time.
+// evict forgets the zone that has been lost for the longest time. It returns false if no zone is lost.
 func (s *supervision) evict(m *Machine) bool {
 	var oldest *guarded
 	for _, name := range s.names {

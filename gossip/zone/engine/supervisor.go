@@ -90,9 +90,9 @@ func (s *supervision) register(m *Machine, d *wire.Dispatch) {
 	}
 }
 
-// guard begins to guard a zone, unless the census has no room for the zone's entry. It counts the
-// room that the entries of all zones would take if they were stale, because stale entries are
-// longer.
+// guard begins to guard a zone and returns it. It returns nil if the census has no room for the
+// zone's entry, even after all lost zones are forgotten. It counts the room that the entries of all
+// zones would take if they were stale, because stale entries are longer.
 func (s *supervision) guard(m *Machine, d *wire.Dispatch) *guarded {
 	if len(s.names) >= maxGuarded && !s.evict(m) {
 		return nil

@@ -119,7 +119,8 @@ func (t *Table) compareVotes(a, b wire.Ref) int {
 	return t.compare(a, b)
 }
 
-// use sets the zone of the table, before any node is added.
+// use sets the zone of the table, before any node is added. The error says that the table
+// belongs to another zone already.
 func (t *Table) use(zone string) error {
 	if t.zone == zone {
 		return nil

@@ -144,8 +144,8 @@ func (c *Codec) sign(b []byte, begin int, to uint64) []byte {
 // receiver. The sender's is part of the message.
 func boundTo(short uint64) keyring.Binding { return keyring.Binding{}.Number(short) }
 
-// signed verifies the authentication code at the end of a message to this node, and cuts it
-// off.
+// signed verifies the authentication code at the end of a message to this node. It returns the
+// message without the code, and whether the code is valid.
 func (c *Codec) signed(b []byte) ([]byte, bool) {
 	return c.Ring.Verify(b, boundTo(c.Names.Short(c.Self)))
 }

@@ -45,7 +45,9 @@ func (c *Codec) Parse(b []byte, m *Message, l *Lists) error {
 	return p.err
 }
 
-// verify verifies the authentication code at the end of a message, and cuts it off.
+// verify verifies the authentication code at the end of a message, and returns the message
+// without it. The error is [ErrCode] if the code is wrong or missing, or if there is one
+// although this node has no key. The codec of an observer only cuts the code off.
 func (c *Codec) verify(b []byte, flags Flags) ([]byte, error) {
 	if c.observes && flags&Signed != 0 {
 		return b[:max(len(b)-codeSize, HeaderSize)], nil

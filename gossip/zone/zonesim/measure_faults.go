@@ -19,7 +19,8 @@ type Healing struct {
 	Diameter int           // diameter of the overlay once all views were right
 }
 
-// Heal separates the first nodes from the others for a while (G-MS-6).
+// Heal separates the first nodes from the others for 30 s, and measures how the two parts become
+// one zone again (G-MS-6).
 func (m Measured) Heal(ctx context.Context, first int) (h Healing, err error) {
 	n, err := m.start(ctx)
 	if err != nil {
