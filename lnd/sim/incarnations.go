@@ -68,7 +68,7 @@ func (n *Network[M]) Crash(id NodeID) {
 	n.nodes[id].state = 0
 }
 
-// end ends the incarnation of a node, if it has one.
+// end ends the incarnation of a node. It returns false if no process runs on the node.
 func (n *Network[M]) end(id NodeID) bool {
 	nd := &n.nodes[id]
 	if nd.state&stateUp == 0 {

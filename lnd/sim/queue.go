@@ -72,7 +72,7 @@ func (q *queue) push(e event) {
 	}
 }
 
-// pop removes the earliest event if it is not later than until.
+// pop removes and returns the earliest event, unless it is later than until or there is none.
 func (q *queue) pop(until int64) (event, bool) {
 	if q.head == len(q.near) && !q.refill(until) {
 		return event{}, false
@@ -148,7 +148,8 @@ func (q *queue) put(e event) {
 	s.count++
 }
 
-// refill fills near, which must be empty, if a slot begins not later than until.
+// refill fills near, which must be empty, from a slot that begins not later than until. It returns
+// false if there is no such slot.
 func (q *queue) refill(until int64) bool {
 	if cap(q.near) == 0 {
 		q.compact()

@@ -223,7 +223,8 @@ func without(list []*ni, ni *ni) (rest []*ni) {
 	return rest
 }
 
-// flush sends the messages that wait for open connections, and fails the others.
+// flush sends the messages that wait for open connections. It returns how many messages it could not send;
+// these fail.
 func (ni *ni) flush(ctx context.Context) (lost int) {
 	h := ni.host
 	for {

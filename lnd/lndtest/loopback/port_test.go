@@ -34,7 +34,7 @@ func TestFreePortFails(t *testing.T) {
 	}
 }
 
-// TestReserved: a port is returned once, although nothing listens there.
+// TestReserved: FreePort does not return the same port twice, although nothing listens on it.
 func TestReserved(t *testing.T) {
 	seen := map[uint16]bool{}
 	for range 600 { // so many that by chance alone some would be the same

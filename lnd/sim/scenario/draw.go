@@ -62,7 +62,9 @@ type mistake struct {
 	text   string
 }
 
-// resolveStep draws the nodes of a step's sets and applies the step to the world.
+// resolveStep draws the nodes of a step's sets and applies the step to the world. ok is false if
+// the step is omitted, as when no node is left to be drawn; why, if not nil, says how the step
+// contradicts an earlier one.
 func (x *expansion) resolveStep(w *world, s *step, rng *rand.Rand) (ok bool, why *mistake) {
 	a := &s.action
 	if a.sets = slices.Clone(a.sets); a.sets != nil {
@@ -104,8 +106,8 @@ func (x *expansion) resolvePartition(w *world, a *action, rng *rand.Rand) (bool,
 	return len(a.sets) > 0 && x.visits <= maxVisits, nil
 }
 
-// apart draws sets that have no node in common. Sets whose nodes the file names come first, and the
-// drawn sets avoid these nodes.
+// apart draws sets that have no node in common, and returns a mistake if the file names a node in
+// two of them. Sets whose nodes the file names come first, and the drawn sets avoid these nodes.
 func (x *expansion) apart(w *world, a *action, rng *rand.Rand) *mistake {
 	taken := make(map[sim.NodeID]bool)
 	for _, drawn := range []bool{false, true} {

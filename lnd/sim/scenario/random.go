@@ -34,7 +34,8 @@ func (x *expansion) random() {
 	}
 }
 
-// add adds one random fault of the line l.
+// add adds one random fault of the line l. It returns false if each fault that it has drawn
+// contradicts other ones, or if the expansion takes too long.
 func (x *expansion) add(l *line, rng *rand.Rand) bool {
 	before := x.list
 	for range attempts {

@@ -147,8 +147,8 @@ func (l *line) release(now time.Duration, out *output) {
 	l.queue = l.queue[n:]
 }
 
-// chance draws only where something can happen, so that a plan without randomness takes no
-// random numbers.
+// chance draws whether something with a given probability happens. If the probability is 0, it
+// takes no random number, so that a plan without randomness takes none.
 func (l *line) chance(probability float64) bool {
 	return probability > 0 && l.random.Float64() < probability
 }
