@@ -186,3 +186,34 @@ func TestJoinLatePaused(t *testing.T) {
 		}
 	}
 }
+
+// TestRejoinPaused: RM-A8: the manager did not run for longer than Takeover. Two late copies of a member's own request to
+// join come before the reports of that time. The member is not expelled.
+func TestRejoinPaused(t *testing.T) {
+	spec.Covers(t, "RM-A8")
+	w := parted(t, 4, 1)
+	g := w.hosts[0].g
+	m := g.members[3]
+	late := wire.Order{Kind: wire.OrderJoin, Group: g.cfg.Group, Incarnation: m.Incarnation, MTU: 4096}
+	var out Output
+	now := w.net.Now()
+	step := func(after time.Duration) bool {
+		now += after
+		out.Reset()
+		g.Step(now, Input{Kind: Instructed, From: m.NID, Data: late.AppendTo(nil)}, &out)
+		return slices.ContainsFunc(out.Effects, func(e Effect) bool {
+			o, err := wire.ParseOrder(out.Buf[e.Head.Begin:e.Head.End])
+			return e.Kind == DoReport && err == nil && o.Kind == wire.OrderExpelled
+		})
+	}
+	if step(0) || step(g.cfg.Takeover) || step(g.cfg.Heartbeat) {
+		t.Error("the member is expelled")
+	}
+	expelled := false
+	for at := time.Duration(0); at < g.cfg.Takeover/2; at += g.cfg.Heartbeat { // the requests go on, and no report comes
+		expelled = step(g.cfg.Heartbeat)
+	}
+	if !expelled {
+		t.Error("a new member with the same ID is not expelled")
+	}
+}

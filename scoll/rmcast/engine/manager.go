@@ -271,7 +271,7 @@ func (g *Manager) rejoins(m *managed) {
 	case !m.known.IsValid():
 		m.heardAt = g.now
 		g.sendListAgain(m)
-	case m.rejoinsAt == 0:
+	case m.rejoinsAt == 0 || g.wasPaused():
 		m.rejoinsAt = g.now
 	case g.now-m.rejoinsAt >= g.cfg.Takeover/2:
 		g.expel(m.ID)
