@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,16 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
+// lie makes a member report that it still sends under the oldest list.
+func lie(w *world, liar sim.NodeID) {
+	w.tap = func(from, _ sim.NodeID, p *packet) {
+		if o, err := wire.ParseOrder(p.data); from == liar && p.kind == Instructed && err == nil {
+			o.Oldest = wire.Version{}
+			p.data = o.AppendTo(nil)
+		}
+	}
+}
+
 // TestListsKept: RM-A7, RM-40: a member reports that it still sends under the oldest list, while the group changes
 // all the time. The member is left behind, so that the others can drop the lists, and the manager has room for
 // further nodes.
@@ -16,12 +27,7 @@ func TestListsKept(t *testing.T) {
 	spec.Covers(t, "RM-A7", "RM-40")
 	const liar = 3
 	w := parted(t, 5, 1)
-	w.tap = func(from, _ sim.NodeID, p *packet) {
-		if o, err := wire.ParseOrder(p.data); from == liar && p.kind == Instructed && err == nil {
-			o.Oldest = wire.Version{}
-			p.data = o.AppendTo(nil)
-		}
-	}
+	lie(w, liar)
 	g, m := w.hosts[0].g, w.hosts[1].m
 	most, began := 0, g.stats.Lists
 	for g.stats.Lists < began+400 {
@@ -79,36 +85,63 @@ func TestLeaverServes(t *testing.T) {
 	}
 }
 
-// TestListsPaced: RM-A7, RM-40: a member uses the oldest list, and a node restarts every 11 ms. Until that member
-// is left behind, lists follow each other slowly, so that members keep few. A failure is published at once all the
-// same.
+// TestListsPaced: RM-A7, RM-40: a member uses the oldest list, and nodes restart by turns, one every 11 ms. Until that
+// member is left behind, lists follow each other slowly, so that members keep few: in each Heartbeat one with the nodes
+// that join, and one for each of these that fails. A failure is published at once.
 func TestListsPaced(t *testing.T) {
 	spec.Covers(t, "RM-A7", "RM-40")
 	const liar = 3
-	w := parted(t, 5, 1)
-	w.tap = func(from, _ sim.NodeID, p *packet) {
-		if o, err := wire.ParseOrder(p.data); from == liar && p.kind == Instructed && err == nil {
-			o.Oldest = wire.Version{}
-			p.data = o.AppendTo(nil)
+	for _, restarting := range [][]sim.NodeID{{2}, {2, 4}} {
+		w := parted(t, 6, 1)
+		lie(w, liar)
+		g, m := w.hosts[0].g, w.hosts[1].m
+		most := 0
+		for end := w.net.Now() + 12*time.Second; w.net.Now() < end; {
+			for _, id := range restarting {
+				w.net.Kill(id)
+				w.run(time.Millisecond)
+				w.net.Start(id, false)
+				w.run(0)
+				w.net.Command(id, "join")
+				w.run(10 * time.Millisecond)
+				most = max(most, len(m.group.rosters), len(g.departed))
+			}
 		}
+		bound := maxKept + (1+len(restarting))*int(g.cfg.MemberTimeout/g.cfg.Heartbeat+1)
+		if g.stats.Silent == 0 || most > bound {
+			t.Errorf("%v restart: up to %d lists and departed members are kept, above %d; %d members left behind", restarting, most, bound, g.stats.Silent)
+		}
+		w.run(time.Second)
+		w.await(w.send(0, "x"))
+		w.want("x", 0, 1, 2, 4, 5)
 	}
-	g, m := w.hosts[0].g, w.hosts[1].m
-	most := 0
-	for end := w.net.Now() + 12*time.Second; w.net.Now() < end; {
-		w.net.Kill(2)
-		w.run(time.Millisecond)
-		w.net.Start(2, false)
-		w.run(0)
-		w.net.Command(2, "join")
-		w.run(10 * time.Millisecond)
-		most = max(most, len(m.group.rosters), len(g.departed))
-	}
-	if bound := maxKept + 2*int(g.cfg.MemberTimeout/g.cfg.Heartbeat) + 2; g.stats.Silent == 0 || most > bound {
-		t.Errorf("up to %d lists and departed members are kept, above %d; %d members left behind", most, bound, g.stats.Silent)
+}
+
+// TestJoinBesideFailures: RM-40: a member uses the oldest list, so that lists are paced. Members fail one after another,
+// less than a Heartbeat apart. The lists about their failures do not put off a node that joins.
+func TestJoinBesideFailures(t *testing.T) {
+	spec.Covers(t, "RM-40")
+	w := newWorld(t, 9, func(w *world, _ *sim.Config[*packet]) {
+		w.wall, w.rejoin, w.manager.MemberTimeout = testWall, true, -1
+	})
+	w.form(8)
+	lie(w, 3)
+	for g := w.hosts[0].g; g.version.Counter <= 2*maxKept; {
+		w.restart(2)
+		w.run(100 * time.Millisecond)
 	}
 	w.run(time.Second)
-	w.await(w.send(0, "x"))
-	w.want("x", 0, 1, 2, 4)
+	for id := 4; id < 7; id++ {
+		w.net.Kill(sim.NodeID(id))
+		w.net.Command(0, fmt.Sprint("dead ", id))
+		if id == 4 {
+			w.net.Command(8, "join")
+		}
+		w.run(400 * time.Millisecond)
+	}
+	if w.hosts[8].joined == 0 {
+		t.Errorf("the node is %s", w.hosts[8].m.Status().State)
+	}
 }
 
 // TestJoinNotPaced: RM-40: in a group whose members keep few lists, a node joins at once, also after many lists.

@@ -86,7 +86,7 @@ type Manager struct {
 	watchAt      time.Duration // when to check next for silent members
 	patientAt    time.Duration // silence before this instant does not count
 	beatAt       time.Duration
-	publishedAt  time.Duration // when the latest list was published
+	changedAt    time.Duration // when the latest list was published that is not only about failures
 	stats        ManagerStats
 
 	out *Output

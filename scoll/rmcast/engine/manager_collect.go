@@ -188,7 +188,7 @@ func (g *Manager) gather() {
 		g.departs(p.ID, !g.ended(p.ID))
 		g.expel(p.ID)
 	}
-	g.publish()
+	g.publish(true)
 }
 
 // failures decides which reported failures are true. If the member itself answers, its failure counts only if

@@ -53,7 +53,7 @@ func (g *Manager) noteKeeping() {
 func (g *Manager) pace() time.Duration {
 	for m := range g.all() {
 		if m.listed && g.keeps(m) > maxKept {
-			return g.publishedAt + g.cfg.Heartbeat
+			return g.changedAt + g.cfg.Heartbeat
 		}
 	}
 	return -machine.Never

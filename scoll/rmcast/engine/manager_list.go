@@ -22,7 +22,7 @@ func (g *Manager) settle() {
 		g.adopt()
 	}
 	if g.changed && all && len(g.collect.probes) == 0 && g.pace() <= g.now {
-		g.publish()
+		g.publish(true)
 		return
 	}
 	if g.freeUp() || tell {
@@ -53,24 +53,29 @@ func (g *Manager) freeUp() bool {
 	return true
 }
 
-// publish sends the members a list with a new version.
-func (g *Manager) publish() {
+// publish sends the members a list with a new version. With joins, the list has all members. Without, it leaves out
+// those that wait for their first list: a list about a failure does not wait until the list before is usable, nor for
+// pace, and would let nodes join that must wait.
+func (g *Manager) publish(joins bool) {
 	if g.role != active {
 		return
 	}
-	g.changed, g.moves, g.publishedAt = false, 0, g.now
 	before := g.version
 	g.version = wire.Version{Epoch: g.epoch, Counter: g.version.Counter + 1}
+	g.moves, g.changed = 0, false
+	if joins {
+		g.changedAt = g.now
+		g.enlist()
+	} else {
+		g.changed = slices.ContainsFunc(g.members, func(m *managed) bool { return !m.listed })
+	}
 	g.latest = g.list()
 	g.lists = g.latest.AppendLists(nil)
 	g.stats.Lists++
 	g.out.emit(Effect{Kind: Changed, Version: g.version})
 	for m := range g.all() {
 		if !m.listed {
-			m.listed, m.since, m.listedAt, m.fewAt = true, g.version, g.now, g.now
-			if !m.known.IsValid() {
-				m.first, m.oldest = g.version, g.version
-			}
+			continue
 		}
 		if m.tries = 0; m.known.Compare(before) >= 0 || m.behindAt == 0 {
 			m.behindAt = g.now
@@ -78,6 +83,19 @@ func (g *Manager) publish() {
 		g.sendList(m)
 	}
 	g.tellRivals(true)
+}
+
+// enlist puts the members that wait for their first list on the list that is about to be published.
+func (g *Manager) enlist() {
+	for m := range g.all() {
+		if m.listed {
+			continue
+		}
+		m.listed, m.since, m.listedAt, m.fewAt = true, g.version, g.now, g.now
+		if !m.known.IsValid() {
+			m.first, m.oldest = g.version, g.version
+		}
+	}
 }
 
 // remind resends lists that were not acknowledged.
@@ -117,6 +135,6 @@ func (g *Manager) fail(silent bool, which func(*managed) bool) {
 		})
 	}
 	if failed {
-		g.publish()
+		g.publish(false)
 	}
 }

@@ -25,10 +25,10 @@ type electorate struct {
 // adopt makes the members of the latest list the electorate. All of them have the list, so they
 // know which members were left behind before.
 func (g *Manager) adopt() {
-	g.base = electorate{make(map[wire.ID]bool, len(g.members)), g.latest.Next}
+	g.base = electorate{make(map[wire.ID]bool, len(g.members)), 0}
 	for _, m := range g.members {
 		if m.listed {
-			g.base.ids[m.ID] = true
+			g.base.ids[m.ID], g.base.next = true, m.Number+1 // members are in the order of their numbers; those that are not listed have higher ones
 		}
 	}
 	for i := range g.departed {

@@ -11,11 +11,14 @@ func (g *Manager) state(kind wire.OrderKind) wire.Order {
 	return wire.Order{Kind: kind, Group: g.cfg.Group, Epoch: g.epoch, Version: g.version, Usable: g.usable, Oldest: g.free}
 }
 
-// list makes a list of the current members.
+// list makes a list of the members, except those that wait for their first list.
 func (g *Manager) list() wire.Order {
 	o := g.state(wire.OrderList)
 	mtu, capacity := g.cfg.Fragment, 0
 	for _, m := range g.members {
+		if !m.listed {
+			continue
+		}
 		o.Members = append(o.Members, m.Member)
 		if m.mtu-wire.HeaderSize < g.leastFragment() {
 			o.Flags |= wire.OrderTree

@@ -52,6 +52,33 @@ func TestElection(t *testing.T) {
 	}
 }
 
+// TestWaitingNoVoter: RM-A18: a node waits for its first list while a list about a failure is published without it. When
+// all members have that list, they are the electorate: the list with the node names it as no voter.
+func TestWaitingNoVoter(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	w := newWorld(t, 6, nil)
+	w.form(5)
+	g := w.hosts[0].g
+	w.net.Pause(4)
+	w.net.Kill(3)
+	w.net.Command(0, "dead 3")
+	w.run(100 * time.Millisecond)
+	w.net.Command(5, "join")
+	w.run(100 * time.Millisecond)
+	w.net.Kill(2)
+	w.net.Command(0, "dead 2")
+	w.run(100 * time.Millisecond)
+	if n := len(g.latest.Members); n != 3 || len(g.members) != 4 {
+		t.Fatalf("%d of %d members are on the list", n, len(g.members))
+	}
+	w.net.Resume(4)
+	w.run(100 * time.Millisecond)
+	o := &g.latest
+	if n := len(o.Members); n != 4 || o.Members[3].Number < o.Voters || o.Of != 3 {
+		t.Errorf("%d members: %v; voters below %d, %d of them", n, o.Members, o.Voters, o.Of)
+	}
+}
+
 // TestNoChurn: RM-A18: a manager that all members hear stays, although the next manager does
 // not hear it.
 func TestNoChurn(t *testing.T) {
