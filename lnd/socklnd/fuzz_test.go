@@ -168,8 +168,8 @@ func recordedStreams(t testing.TB, add func(name string, v ksock.Version, b []by
 	}
 }
 
-// TestRecordedStreams: the stream of a kernel is received to the end, or up to an ack for a
-// cookie that the other kernel had sent.
+// TestRecordedStreams: the stream of a kernel is received to the end, or up to an ack: the other
+// kernel had sent the cookie of the ack, but the receiver of this test has sent none.
 func TestRecordedStreams(t *testing.T) {
 	seen := map[ksock.Version]int{}
 	recordedStreams(t, func(name string, v ksock.Version, b []byte) {

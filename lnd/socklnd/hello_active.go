@@ -157,7 +157,7 @@ func isReadError(err error) bool {
 	return err != nil
 }
 
-// readReason distinguishes a timeout from the end of the connection.
+// readReason returns ConnectTimeout for a read that timed out, and DialHelloCut if the connection ended.
 func readReason(err error) Reason {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return ConnectTimeout

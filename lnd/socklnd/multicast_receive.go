@@ -106,7 +106,7 @@ func (c *casting) inspect(p *packet, g *ksock.Datagram) Reason {
 	return ReasonNone
 }
 
-// parseDatagram parses b into g and returns why it is invalid.
+// parseDatagram parses b into g. It returns why b is invalid, or ReasonNone.
 func parseDatagram(b []byte, g *ksock.Datagram) Reason {
 	switch err := ksock.ParseDatagram(b, g); {
 	case err == nil:

@@ -69,7 +69,8 @@ type group struct {
 	members atomic.Pointer[[]*ud]
 }
 
-// groupBuffer is the default receive buffer: there is no flow control for datagrams.
+// groupBuffer is the default size in bytes of the receive buffer of a group. It is large, because datagrams have no flow
+// control.
 const groupBuffer = 4 << 20
 
 func newGroups(network wire.Network, local netip.AddrPort, buffer int, tap func(verbs.TappedPacket)) *groups {
