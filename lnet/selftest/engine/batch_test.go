@@ -104,8 +104,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestQueryAndStop: a query counts the tests and units that run, of a batch without end. The batch
-// stops after its RPCs or, by force, at once, and takes no test while it runs.
+// TestQueryAndStop: a query of a batch without end counts the tests and units that run. The batch stops after its RPCs
+// or, by force, at once, and takes no test while it runs.
 func TestQueryAndStop(t *testing.T) {
 	spec.Covers(t, "ST-14", "ST-16")
 	l := newLab(t, engine.Config{RPCTimeout: -1}, node1)

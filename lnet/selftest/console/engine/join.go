@@ -35,8 +35,8 @@ func (c *Console) join(in *Input) {
 // admit adds a node that wants to join the session to the group that it names, which is made if it
 // is not there. It returns the status of the reply.
 func (c *Console) admit(s *session, in *Input) wire.Status {
-	// Kernel consoles let the first node decide about the features, even a node that joins by itself; this
-	// one does not.
+	// Kernel consoles let the first node decide about the features, even a node that joins by itself. This console
+	// does not let such a node decide.
 	if in.Features != s.features {
 		return wire.EPROTO
 	}
