@@ -43,8 +43,8 @@ func (g *group) note(r run) {
 	g.runs = append(g.runs, r)
 }
 
-// roomForRun makes room for a run: it drops the oldest one of the same root if that has windowSize, and some of the
-// parent's if that has maxRuns.
+// roomForRun makes room for a run: it drops the oldest run of the same root if the root has windowSize runs, otherwise
+// some runs that came from the same parent if there are maxRuns of these.
 func (g *group) roomForRun(r *run) {
 	ofParent, ofRoot, oldest := 0, 0, 0
 	for i := range g.runs {

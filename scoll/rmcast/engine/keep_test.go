@@ -68,9 +68,9 @@ func TestListsKeptSmall(t *testing.T) {
 	}
 }
 
-// TestLeaverServes: a member leaves, but still serves a message of another member, which waits for
-// acknowledgements of member 4. Then a third member dies and is left behind. The leaving member is not left behind
-// with it: the manager hears it, and it uses no list that is too old.
+// TestLeaverServes: a member leaves, but still serves a message of another member, which waits for acknowledgements of
+// member 4. Then a third member dies and is left behind. The leaving member is not left behind as well: the manager
+// hears it, and it uses no list that is too old.
 func TestLeaverServes(t *testing.T) {
 	w := parted(t, 6, 1)
 	w.loss = func(from, _ sim.NodeID, p *packet) bool { return from == 4 && has(p, wire.Ack) }

@@ -37,10 +37,10 @@ type Doubt struct {
 	Began time.Duration
 }
 
-// certain handles the news that a death is certain. The node of a member may run although discovery on it was
-// stopped. So while a member on the node reports, its death stays doubted. The time
-// for which this process was stopped does not count as the member's silence. Right after it, certain does nothing,
-// because reports may wait to be read; another Ended follows.
+// certain handles the news that a death is certain. The node of a member may run although discovery on it was stopped.
+// So while a member on the node reports, its death stays doubted. The time for which this process was stopped does not
+// count as the member's silence. Right after such a stop, certain does nothing, because reports may wait to be read;
+// another Ended follows.
 func (g *Manager) certain(id nid.NID) {
 	if _, reported := g.dead[id]; !reported { // the node has been reported alive since, or has joined or answered
 		return

@@ -9,9 +9,9 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestBrokenPath: the acknowledgements of a member do not reach its parent, while the manager hears both. No timeout ends
-// the wait of senders, as docs/multicast.md says. The status of the origin names the edge, and an administrator who
-// expels the member ends the wait.
+// TestBrokenPath: the acknowledgements of a member do not reach its parent, while the manager hears both. No timeout
+// ends the wait of senders, as docs/multicast.md says. The status of the origin names the edge of the tree that
+// blocks, and an administrator who expels the member ends the wait.
 func TestBrokenPath(t *testing.T) {
 	w := parted(t, 4, 1)
 	w.loss = func(from, to sim.NodeID, p *packet) bool { return from == 1 && to == 3 && p.kind != Instructed }

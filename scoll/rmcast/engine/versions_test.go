@@ -184,8 +184,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestLeaverHearsNoMore: RM-A10 and RM-A11: a leaving member that serves an old version
-// delivers nothing of the version without it.
+// TestLeaverHearsNoMore: RM-A10 and RM-A11: a leaving member that serves an old version delivers no message of the
+// next version, whose list does not have it.
 func TestLeaverHearsNoMore(t *testing.T) {
 	spec.Covers(t, "RM-A10", "RM-A11")
 	w, _ := tallied(t, 6, nil, nil)

@@ -110,8 +110,8 @@ func (g *gossip) silence() time.Duration {
 	return d - time.Duration(g.pcg.Uint64()%uint64(d/2+1))
 }
 
-// mostSince reports whether a manager has news of more than half of all nodes that is later than an instant,
-// and not so old that they are dead.
+// mostSince reports whether a manager has news of more than half of all nodes that is later than an instant. Nodes that
+// the manager has reported dead do not count.
 func (g *gossip) mostSince(manager sim.NodeID, at time.Duration) bool {
 	count := 0
 	for i, heard := range g.heardAt[manager] {
