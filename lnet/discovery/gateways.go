@@ -64,7 +64,7 @@ func (a *Agent) GatewayChecks() (interval, timeout time.Duration) {
 // changed tells discovery and the checker which gateways there are. It reads that and tells it under one lock, so an
 // older list never follows a newer one. No lock is held while it carries out what results, which may cause changes.
 // Discovery takes what waits in its inbox before the checker steps, because an answer of a gateway may be there whose
-// time is over for the checker, and the rest after the checker's verdicts are carried out, because an answer may come meanwhile.
+// time is over for the checker, and the rest after the checker's results are carried out, because an answer may come meanwhile.
 func (g *gateways) changed() {
 	g.agent.stepQueued()
 	g.mu.Lock()

@@ -148,9 +148,9 @@ func TestDeletedAtOnce(t *testing.T) {
 	})
 }
 
-// TestAnswerBeforeVerdict: the time of a check is over, and its timer is late. The answer of the gateway comes from
+// TestAnswerWaits: the time of a check is over, and its timer is late. The answer of the gateway comes from
 // an input that waits in the inbox of discovery when the agent tells discovery of the gateways. The answer counts.
-func TestAnswerBeforeVerdict(t *testing.T) {
+func TestAnswerWaits(t *testing.T) {
 	spec.Covers(t, "RT-7")
 	synctest.Test(t, func(t *testing.T) {
 		a, driver := newMute(t)
