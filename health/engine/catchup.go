@@ -192,8 +192,11 @@ func (t *tombstones) young(now, lasting, age time.Duration) (pages []wire.Entrie
 	for k := len(t.queue) - 1; k >= 0; k-- {
 		p := t.queue[k]
 		g, ok := t.incarnations[p.id]
+		if ok = ok && g.until == p.until; ok && g.void {
+			g, ok = g.taken.under()
+		}
 		left := g.until - now
-		if !ok || g.void || g.left || g.until != p.until || left <= 0 || lasting-left > age {
+		if !ok || g.left || left <= 0 || lasting-left > age {
 			continue
 		}
 		last := len(pages) - 1

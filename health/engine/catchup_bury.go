@@ -42,7 +42,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 		}
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
-	s.tombstones.said(&e, unnamed, ordered)
+	s.said(&e, unnamed, ordered)
 }
 
 // toldAgain handles another server's report of a tombstone of an incarnation of which this server already has one.
@@ -57,17 +57,15 @@ func (s *Server) toldAgain(e *wire.Entry, ordered time.Duration) {
 	case !ok || g.incarnation != e.Incarnation || g.from == noSlot || s.copyTold(e):
 		return
 	case e.Epoch == 0:
-		g.noChoice = true
+		s.noChoiceTold(&g, ordered)
 		s.tombstones.incarnations[e.Client] = g
 		return
 	case !chosenLater(e.Epoch, g.epoch):
 		return
 	}
-	s.tombstones.said(e, unnamed, ordered)
+	s.said(e, unnamed, ordered)
 	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, Epoch: e.Epoch, For: g.until - s.now})
-	if i, known := s.find(e.Client); known { // connected in another incarnation: DoRemove has removed its record, so save it again
-		s.save(0, s.conn(i))
-	}
+	s.saveAgain(e.Client)
 }
 
 // buriedElsewhere ends the connection of an incarnation for which another server has a tombstone of the given age. It

@@ -40,6 +40,7 @@ func (s *Server) invariants() (err error) {
 		fail("%d clients, not %d or %d; %d deadlines, not %d; %d recovering, not %d", count, s.table.count, len(s.table.index),
 			timed, len(s.deadlines.heap), unsure, s.table.unsure)
 	}
+	s.tombstones.invariants(fail)
 	inFlight := 0
 	for _, b := range s.evictions.batches {
 		if b.inFlight {
@@ -50,4 +51,23 @@ func (s *Server) invariants() (err error) {
 		fail("%d broadcasts under way, not %d", inFlight, s.evictions.inFlight)
 	}
 	return err
+}
+
+// invariants calls fail for each invariant of the tombstones that does not hold.
+func (t *tombstones) invariants(fail func(format string, args ...any)) {
+	shared := 0
+	for _, n := range t.counts {
+		shared += int(n)
+	}
+	if shared != len(t.incarnations) {
+		fail("%d tombstones, not %d", shared, len(t.incarnations))
+	}
+	for id, g := range t.incarnations {
+		switch {
+		case g.void && (g.taken == nil || g.noChoice != 0):
+			fail("void tombstone of client %v: %+v", id, g)
+		case g.taken != nil && g.taken.below != nil && (g.taken.below.void || g.taken.below.taken != nil || g.taken.below.incarnation >= g.incarnation):
+			fail("client %v: the tombstone %+v has replaced %+v", id, g, *g.taken.below)
+		}
+	}
 }

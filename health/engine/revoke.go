@@ -30,7 +30,7 @@ func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 		at = old.said // a copy of the request does not postpone the time at which the eviction is final
 	}
 	if end(!s.quorum.cutOff()); !had && !s.quorum.cutOff() {
-		s.tombstones.said(e, from, at)
+		s.said(e, from, at)
 	} else if g, ok := s.tombstones.incarnations[e.Client]; had && ok {
 		g.said, g.epoch, g.from = old.said, old.epoch, old.from
 		s.tombstones.incarnations[e.Client] = g
@@ -38,14 +38,21 @@ func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 }
 
 // said records which server ordered the client's latest tombstone, and at what time.
-func (t *tombstones) said(e *wire.Entry, from int32, at time.Duration) {
-	g, ok := t.incarnations[e.Client]
+func (s *Server) said(e *wire.Entry, from int32, at time.Duration) {
+	g, ok := s.tombstones.incarnations[e.Client]
 	if !ok || g.incarnation != e.Incarnation {
 		return
 	}
-	g.said, g.epoch, g.from = at, e.Epoch, from
-	g.noChoice = g.noChoice || from == unnamed && e.Epoch == 0
-	t.incarnations[e.Client] = g
+	if g.said, g.epoch, g.from = at, e.Epoch, from; from == unnamed && e.Epoch == 0 {
+		s.noChoiceTold(&g, at)
+	}
+	s.tombstones.incarnations[e.Client] = g
+}
+
+// noChoiceTold records that another server has reported a tombstone of the same incarnation that names no choice of a
+// master, and was ordered at the given time. It counts even after the eviction of the tombstone g is withdrawn.
+func (s *Server) noChoiceTold(g *tombstone, ordered time.Duration) {
+	g.noChoice = max(g.noChoice, ordered+s.cfg.tombstone())
 }
 
 // recent reports whether a tombstone is not final yet.
@@ -76,26 +83,33 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 		s.evictions.given[e.Client].withdrawn(&e)
 	}
 	g, ok := s.tombstones.incarnations[e.Client]
-	if e.Incarnation > s.believed(e.Client) {
+	switch {
+	case e.Incarnation > s.believed(e.Client):
 		s.stats.Ahead++
 		return
-	}
-	if ok && g.incarnation > e.Incarnation {
+	case ok && g.incarnation > e.Incarnation:
+		s.withdrawnBelow(from, &e, g)
 		return
-	}
-	taken := s.tombstones.takes(&e, from)
-	switch same := ok && g.incarnation == e.Incarnation; {
-	case same && !g.withdrawnBy(from, &e):
-		return
-	case same && g.noChoice && e.Epoch != 0:
-		s.withdrawnChoice(e.Client, g)
-		return
-	case same && !g.void:
-		s.revoke(e.Client, g)
+	case ok && g.incarnation == e.Incarnation && !g.void:
+		s.tombstones.takes(&e, from)
+		if !g.withdrawnBy(from, &e) || s.revoke(e.Client, e.Epoch == 0) {
+			return
+		}
 	}
 	s.catchup.doubts.withdrawn(&e)
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+s.cfg.tombstone(), nid.NID{})
-	s.tombstones.voided(&e, from, taken)
+	s.tombstones.takes(&e, from)
+	s.tombstones.voided(&e, from)
+}
+
+// withdrawnBelow applies the withdrawal of an eviction to the tombstone of that incarnation that g has replaced.
+func (s *Server) withdrawnBelow(from int32, e *wire.Entry, g tombstone) {
+	if g.taken == nil || g.taken.below == nil {
+		return
+	}
+	if b := g.taken.below; b.incarnation == e.Incarnation && b.noChoice <= s.now && b.withdrawnBy(from, e) {
+		s.revokeBelow(e.Client, g)
+	}
 }
 
 // withdrawnBy reports whether the withdrawal of an eviction by the server from also removes this tombstone of the
@@ -103,7 +117,7 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 // removed, unless it names no choice of a master and the withdrawal does. Such a tombstone is that of an orphan,
 // and the withdrawal may be much older.
 func (g *tombstone) withdrawnBy(from int32, e *wire.Entry) bool {
-	return g.void || !e.Before(g.epoch) && (g.from == from || g.from == unnamed && (g.epoch != 0 || e.Epoch == 0))
+	return !e.Before(g.epoch) && (g.from == from || g.from == unnamed && (g.epoch != 0 || e.Epoch == 0))
 }
 
 // takenBack reports whether an eviction by the server from is a late copy of one that the same server has
@@ -122,33 +136,66 @@ func (s *Server) copyTold(e *wire.Entry) bool {
 	return s.takenBack(e, unnamed) && (e.Epoch != 0 || s.tombstones.incarnations[e.Client].taken.anyChoice())
 }
 
-// withdrawnChoice is called when an incarnation has two tombstones, and the eviction of the one that names a
-// choice of a master is withdrawn. The other one, which names no choice, stays.
-func (s *Server) withdrawnChoice(id wire.ClientID, g tombstone) {
-	s.tombstones.said(&wire.Entry{Client: id, Incarnation: g.incarnation}, unnamed, g.said)
-	s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: g.incarnation, For: -1})
-	s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: g.incarnation, For: g.until - s.now})
-	if i, ok := s.find(id); ok { // connected in another incarnation: DoRemove has removed its record, so save it again
-		s.save(0, s.conn(i))
-	}
-}
-
 // revokeRecent is called when this server loses its quorum. It drops the tombstones that are not
 // final, because the majority decides about these clients.
 func (s *Server) revokeRecent() {
 	for _, p := range s.tombstones.queue {
-		if g, ok := s.tombstones.incarnations[p.id]; ok && s.recent(g) {
-			s.revoke(p.id, g)
+		g, ok := s.tombstones.incarnations[p.id]
+		if !ok {
+			continue
+		}
+		if g.taken != nil && g.taken.below != nil && s.recent(*g.taken.below) {
+			s.revokeBelow(p.id, g)
+		}
+		if g.noChoice != 0 && s.now < g.noChoice-s.cfg.tombstone()+s.cfg.lastWord() {
+			g.noChoice = 0
+			s.tombstones.incarnations[p.id] = g
+		}
+		if s.recent(g) {
+			s.revoke(p.id, false)
 		}
 	}
 }
 
-// revoke drops a tombstone, here and in the store.
-func (s *Server) revoke(id wire.ClientID, g tombstone) {
+// revoke drops the client's tombstone because its eviction does not count any more, here and in the store. Other
+// evictions still count: that of another tombstone of the incarnation, which names no choice of a master, unless the
+// argument all is true, and that of an earlier incarnation. The withdrawals that this server knows of stay as well.
+// The result tells whether the incarnation is still refused.
+func (s *Server) revoke(id wire.ClientID, all bool) (refused bool) {
 	s.stats.Revoked++
-	s.tombstones.remove(id)
+	g := s.tombstones.incarnations[id]
 	s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: g.incarnation, For: -1})
-	if i, ok := s.find(id); ok { // removing the tombstone has also removed the client's record: save the record again
+	switch refused = !all && g.epoch != 0 && g.noChoice > s.now; {
+	case refused:
+		s.said(&wire.Entry{Client: id, Incarnation: g.incarnation}, unnamed, g.noChoice-s.cfg.tombstone())
+		s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: g.incarnation, For: g.until - s.now})
+	case g.taken != nil:
+		g.void, g.noChoice = true, 0
+		s.tombstones.incarnations[id] = g
+		if b := g.taken.below; b != nil && b.until > s.now {
+			s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: b.incarnation, Epoch: b.epoch, For: b.until - s.now})
+		}
+	default:
+		s.tombstones.remove(id)
+	}
+	s.saveAgain(id)
+	return refused
+}
+
+// revokeBelow drops the tombstone of an earlier incarnation that g has replaced. If g still counts, it refuses that
+// incarnation as well, and the store drops both at the same time.
+func (s *Server) revokeBelow(id wire.ClientID, g tombstone) {
+	incarnation := g.taken.below.incarnation
+	if g.taken.below = nil; g.void {
+		s.stats.Revoked++
+		s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation, For: -1})
+		s.saveAgain(id)
+	}
+}
+
+// saveAgain saves the record of a client that is connected, because DoRemove for a tombstone has removed it, too.
+func (s *Server) saveAgain(id wire.ClientID) {
+	if i, ok := s.find(id); ok {
 		s.save(0, s.conn(i))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"ulnet/health/wire"
 	"ulnet/lnd/lndtest/spec"
@@ -53,8 +54,11 @@ func TestTombstonesAfterClockJump(t *testing.T) {
 }
 
 // TestTombstonesAreBounded: the oldest tombstone is removed to make room for a new one, and
-// evicting one client over and over takes no more room.
+// evicting one client over and over takes no more room. A tombstone has the size that the document says.
 func TestTombstonesAreBounded(t *testing.T) {
+	if n := unsafe.Sizeof(tombstone{}); n > 64 {
+		t.Errorf("a tombstone has %d bytes", n)
+	}
 	var g tombstones
 	g.init(100)
 	forgot := uint64(0)

@@ -22,11 +22,11 @@ type tombstone struct {
 	epoch       uint32        // epoch of the choice of a master that the eviction ended, 24 bits
 	from        int32         // number of the server that ordered the eviction; noSlot: no other server did, so none can withdraw it; see also unnamed
 	known       *known        // name and process of the client; nil: not known or not kept
+	taken       *withdrawals  // withdrawals of evictions of the incarnation, and the tombstone that this one replaced; nil: there are none
+	noChoice    time.Duration // active time at which a tombstone of this incarnation that names no choice of a master expires, see noChoiceTold; 0: there is none
 	by          uint16        // group of NIDs, by shareOf, to which the client belongs
-	void        bool          // the eviction was withdrawn: the tombstone refuses no incarnation above taken.below
-	taken       *withdrawals  // evictions of the incarnation that were withdrawn: late copies of them are ignored; nil: there were none
+	void        bool          // the eviction does not count any more: only taken.below does
 	left        bool          // the client has disconnected from this server, and no server evicted it: other servers are not told
-	noChoice    bool          // another server has reported a tombstone of this incarnation that names no choice of a master. It counts even after the eviction of this tombstone is withdrawn
 }
 
 // unnamed is the value of tombstone.from if another server ordered the eviction, and this server does
@@ -49,12 +49,10 @@ func (t *tombstones) init(limit int) {
 // the given incarnation.
 func (t *tombstones) covers(id wire.ClientID, incarnation uint64) (uint64, bool) {
 	g, ok := t.incarnations[id]
-	refused := g.incarnation
 	if g.void {
-		refused = g.taken.below
-		ok = refused > 0
+		g, ok = g.taken.under()
 	}
-	return refused, ok && refused >= incarnation
+	return g.incarnation, ok && g.incarnation >= incarnation
 }
 
 // bury adds a tombstone for a client. The client's NID is in the parameter named of; it is zero if
@@ -65,6 +63,8 @@ func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Durat
 		old := g
 		if g = (tombstone{incarnation: incarnation, from: noSlot, known: old.known, by: old.by}); incarnation == old.incarnation {
 			g.noChoice, g.taken = old.noChoice, old.taken
+		} else if ok {
+			g.taken = old.replaced()
 		}
 	}
 	if g.until = until; of.IsValid() {
@@ -88,10 +88,10 @@ func (s *Server) restoreTombstone(in *ServerInput) {
 	old, had := s.tombstones.incarnations[in.Client]
 	e := wire.Entry{Client: in.Client, Incarnation: in.Incarnation, Epoch: in.Epoch}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, nid.NID{})
-	s.tombstones.said(&e, unnamed, s.now+left-s.cfg.tombstone())
+	s.said(&e, unnamed, s.now+left-s.cfg.tombstone())
 	if had && old.incarnation == e.Incarnation && (e.Before(old.epoch) || e.Epoch == 0) {
 		e.Epoch = old.epoch
-		s.tombstones.said(&e, unnamed, s.now+left-s.cfg.tombstone())
+		s.said(&e, unnamed, s.now+left-s.cfg.tombstone())
 	}
 }
 

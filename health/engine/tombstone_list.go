@@ -37,7 +37,8 @@ type TombstoneInfo struct {
 	// Server is the server that ordered the eviction. It is zero if this server evicted the client
 	// itself, or learned of the eviction before its restart or by read repair.
 	Server nid.NID `json:"server,omitzero"`
-	// Withdrawn means that the eviction was withdrawn: the tombstone refuses nothing.
+	// Withdrawn means that the eviction was withdrawn, or that this server, which knows of withdrawals of the incarnation, has
+	// dropped it with the quorum. The tombstone refuses nothing, except an earlier incarnation that was evicted before.
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 

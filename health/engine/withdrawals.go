@@ -11,7 +11,7 @@ import (
 // its eviction, the evictions by the others still count.
 type withdrawals struct {
 	by    []withdrawal
-	below uint64 // the earlier incarnation that the client's tombstone refused at the first withdrawal, and that is still refused; 0: there was none
+	below *tombstone // the tombstone of an earlier incarnation that was replaced, without its own withdrawals: it counts again when the eviction of the later incarnation does not; nil: there was none
 }
 
 // withdrawal is the latest choice of a master for which a server has withdrawn an eviction.
@@ -44,29 +44,43 @@ func (w *withdrawals) anyChoice() bool {
 	return slices.ContainsFunc(w.by, func(x withdrawal) bool { return x.epoch == 0 })
 }
 
+// under returns the tombstone of an earlier incarnation, which counts if the one that has these withdrawals is void.
+func (w *withdrawals) under() (g tombstone, ok bool) {
+	if w.below == nil {
+		return tombstone{}, false
+	}
+	return *w.below, true
+}
+
 // voided marks the client's tombstone as void. It has no effect if there was no room for a tombstone.
-func (t *tombstones) voided(e *wire.Entry, from int32, taken *withdrawals) {
+func (t *tombstones) voided(e *wire.Entry, from int32) {
 	if g, ok := t.incarnations[e.Client]; ok {
-		g.void, g.taken, g.from, g.epoch = true, taken, from, e.Epoch
+		g.void, g.from, g.epoch, g.noChoice = true, from, e.Epoch, 0
 		t.incarnations[e.Client] = g
 	}
 }
 
-// takes records that the server from has withdrawn an eviction, and returns all withdrawals of that incarnation.
-// If the client has no tombstone of that incarnation, the caller has to keep them.
-func (t *tombstones) takes(e *wire.Entry, from int32) *withdrawals {
+// takes records in the client's tombstone, if it is of that incarnation, that the server from has withdrawn an eviction.
+func (t *tombstones) takes(e *wire.Entry, from int32) {
 	g, ok := t.incarnations[e.Client]
-	taken := g.taken
-	if g.incarnation != e.Incarnation || taken == nil {
-		taken = &withdrawals{}
-		if below, refuses := t.covers(e.Client, 0); refuses && below < e.Incarnation {
-			taken.below = below
-		}
+	if !ok || g.incarnation != e.Incarnation {
+		return
 	}
-	taken.add(from, e.Epoch)
-	if ok && g.incarnation == e.Incarnation {
-		g.taken = taken
-		t.incarnations[e.Client] = g
+	if g.taken == nil {
+		g.taken = &withdrawals{}
 	}
-	return taken
+	g.taken.add(from, e.Epoch)
+	t.incarnations[e.Client] = g
+}
+
+// replaced returns what a tombstone of a later incarnation keeps of the tombstone g, which it replaces; nil: nothing.
+func (g tombstone) replaced() *withdrawals {
+	switch {
+	case !g.void:
+		g.taken, g.known = nil, nil
+		return &withdrawals{below: &g}
+	case g.taken.below != nil:
+		return &withdrawals{below: g.taken.below}
+	}
+	return nil
 }

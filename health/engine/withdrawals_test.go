@@ -16,6 +16,12 @@ func (h *harness) order(from nid.NID, withdraw bool, epoch uint32) {
 	h.wanted(from, wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: epoch})})
 }
 
+// order4 makes a server evict incarnation 4 of the test's client by order of otherA, or withdraws that eviction.
+func (h *harness) order4(withdraw bool) {
+	h.t.Helper()
+	h.wanted(otherA, wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: 4, Mark: uint8(wire.TimedOut), Epoch: 1})})
+}
+
 // TestWithdrawnByTwo: CH-33, CH-A8: two servers withdraw their evictions of one client. Late copies of both
 // evictions leave no tombstone, in whichever order the withdrawals arrive, and even if a third server evicts the
 // client and withdraws that between them. An eviction by a server that has withdrawn none leaves a tombstone for
