@@ -25,7 +25,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 		s.catchup.heard(&e, from)
 		s.toldAgain(&e, ordered)
 		return
-	case left == 0 || s.copyTold(&e):
+	case left == 0 || s.copyTold(&e) && !s.mayStand(&e):
 		return
 	}
 	of := s.nidOf(e.Client)
@@ -91,4 +91,13 @@ func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Du
 	s.end(i, wire.LostMaster, false)
 	s.waiting.resume(s, e.Client)
 	return true
+}
+
+// mayStand reports whether a tombstone that another server reports may count although copyTold takes it for a copy. It
+// may if the client is connected here for a later choice of a master, and no server has withdrawn the eviction for
+// exactly the choice of the tombstone: the eviction may be by another master than those that withdrew theirs. Then most
+// servers decide, see doubts.
+func (s *Server) mayStand(e *wire.Entry) bool {
+	i, ok := s.find(e.Client)
+	return ok && s.conn(i).incarnation == e.Incarnation && e.Before(s.conn(i).epoch) && !s.tombstones.incarnations[e.Client].taken.exactly(e.Epoch)
 }

@@ -96,7 +96,7 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 			return
 		}
 	}
-	s.catchup.doubts.withdrawn(&e)
+	s.catchup.doubts.withdrawn(s, &e)
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+s.cfg.tombstone(), nid.NID{})
 	s.tombstones.takes(&e, from)
 	s.tombstones.voided(&e, from)

@@ -40,8 +40,14 @@ func (w *withdrawals) of(e *wire.Entry, from int32) bool {
 }
 
 // anyChoice reports whether one of the withdrawals names no choice of a master.
-func (w *withdrawals) anyChoice() bool {
-	return slices.ContainsFunc(w.by, func(x withdrawal) bool { return x.epoch == 0 })
+func (w *withdrawals) anyChoice() bool { return w.names(0) }
+
+// exactly reports whether one of the withdrawals is for the choice of a master with the given epoch, or names no choice.
+func (w *withdrawals) exactly(epoch uint32) bool { return w.names(epoch) || w.names(0) }
+
+// names reports whether one of the withdrawals names the epoch.
+func (w *withdrawals) names(epoch uint32) bool {
+	return slices.ContainsFunc(w.by, func(x withdrawal) bool { return x.epoch == epoch })
 }
 
 // under returns the tombstone of an earlier incarnation, which counts if the one that has these withdrawals is void.

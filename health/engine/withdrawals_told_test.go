@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+)
+
+// tellAsked lets the given servers answer the questions among the effects of this server, each with a tombstone of
+// testClient for choice 1 of a master.
+func (h *harness) tellAsked(servers ...nid.NID) {
+	h.t.Helper()
+	for _, e := range slices.Clone(h.effects) {
+		m, err := wire.ParseMessage(e.Token.([]byte))
+		if e.Kind == DoSend && err == nil && m.Kind == wire.Tombstones && slices.Contains(servers, e.To.NID) {
+			h.tellTombstones(e.To.NID, m.Sequence, tombstoneOf(1, time.Minute))
+		}
+	}
+}
+
+// TestDoubtOfOther: CH-33: a client is connected here with a later choice of a master, and most servers have a
+// tombstone for an earlier choice. Another server withdraws its eviction, for a choice between the two. The
+// withdrawal does not decide about the tombstones: this server asks again, T_evict later, and evicts the client if
+// most servers still have them. If the eviction for the choice of the tombstones is withdrawn, they no longer count.
+func TestDoubtOfOther(t *testing.T) {
+	spec.Covers(t, "CH-33")
+	const here = "connected 5 10.0.0.1@tcp/5"
+	for name, tt := range map[string]struct {
+		withdrawn uint32 // choice of the withdrawal; 0: there is none
+		drops     bool   // the other servers have dropped their tombstones when they are asked again
+		stays     bool
+	}{
+		"not withdrawn":                 {0, false, false},
+		"another eviction is withdrawn": {3, false, false},
+		"all evictions are withdrawn":   {3, true, true},
+		"this eviction is withdrawn":    {1, false, true},
+	} {
+		h := three(t)
+		h.connect(5, me, 5)
+		h.askTombstones(otherA, 31)
+		h.tellAsked(otherA)
+		h.advance(h.s.cfg.Tick + 1)
+		asked := h.effects
+		h.tellAsked(otherA)
+		if tt.withdrawn != 0 {
+			h.order(otherB, true, tt.withdrawn)
+		}
+		h.effects = asked
+		h.tellAsked(otherB)
+		if tt.withdrawn != 0 {
+			h.wantState(here)
+			h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 5})
+			h.advance(h.s.cfg.Evict - 3*h.s.cfg.Tick)
+			h.wantState(here)
+			h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 5})
+		}
+		for range 6 {
+			if h.advance(h.s.cfg.Tick); !tt.drops {
+				h.tellAsked(otherA, otherB)
+			}
+		}
+		if (h.state() == here) != tt.stays {
+			t.Errorf("%s: the client is %q", name, h.state())
+		}
+	}
+}
