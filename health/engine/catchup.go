@@ -185,8 +185,7 @@ func (s *Server) tellTombstones(to int32, a answer) {
 
 // young returns the tombstones not older than age, the youngest first, split into pages of one
 // message each. There is at least one page. The result cut is the number of tombstones that did
-// not fit. Tombstones of clients that have left are not among them: any node can connect with the id of a client
-// that this server does not know, and leave.
+// not fit. Some tombstones are not reported to other servers, see untold.
 func (t *tombstones) young(now, lasting, age time.Duration) (pages []wire.Entries, cut uint64) {
 	pages = []wire.Entries{nil}
 	for k := len(t.queue) - 1; k >= 0; k-- {
@@ -196,7 +195,7 @@ func (t *tombstones) young(now, lasting, age time.Duration) (pages []wire.Entrie
 			g, ok = g.taken.under()
 		}
 		left := g.until - now
-		if !ok || g.left || left <= 0 || lasting-left > age {
+		if !ok || g.untold() || left <= 0 || lasting-left > age {
 			continue
 		}
 		last := len(pages) - 1

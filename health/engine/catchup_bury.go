@@ -33,7 +33,6 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 		return
 	}
 	s.stats.Fetched++
-	s.catchup.learned(&e, from)
 	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, Epoch: e.Epoch, For: left})
 	if i, known := s.find(e.Client); known { // connected in another incarnation: DoRemove has removed its record, so save it again
 		c := s.conn(i)
@@ -43,6 +42,9 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
 	s.said(&e, unnamed, ordered)
+	if g := s.tombstones.incarnations[e.Client]; !g.untold() {
+		s.catchup.learned(&e, from)
+	}
 }
 
 // toldAgain handles another server's report of a tombstone of an incarnation of which this server already has one.

@@ -50,6 +50,17 @@ func (w *withdrawals) names(epoch uint32) bool {
 	return slices.ContainsFunc(w.by, func(x withdrawal) bool { return x.epoch == epoch })
 }
 
+// untold reports whether this server does not report a tombstone to others. It does not if the client has left: any node
+// can connect with the id of a client that this server does not know, and leave. Nor does it if others have reported
+// the tombstone, which names no choice of a master, and this server knows of a withdrawal: the client may live, and
+// only one server may have evicted it, as an orphan. Otherwise that one's tombstone could become that of most servers.
+func (g *tombstone) untold() bool {
+	return g.left || g.from == unnamed && g.epoch == 0 && g.taken.any()
+}
+
+// any reports whether an eviction was withdrawn.
+func (w *withdrawals) any() bool { return w != nil && len(w.by) > 0 }
+
 // under returns the tombstone of an earlier incarnation, which counts if the one that has these withdrawals is void.
 func (w *withdrawals) under() (g tombstone, ok bool) {
 	if w.below == nil {
@@ -83,7 +94,7 @@ func (t *tombstones) takes(e *wire.Entry, from int32) {
 func (g tombstone) replaced() *withdrawals {
 	switch {
 	case !g.void:
-		g.taken, g.known = nil, nil
+		g.left, g.taken, g.known = g.untold(), nil, nil
 		return &withdrawals{below: &g}
 	case g.taken.below != nil:
 		return &withdrawals{below: g.taken.below}

@@ -68,3 +68,42 @@ func TestDoubtOfOther(t *testing.T) {
 		}
 	}
 }
+
+// TestOrphanOfOneServer: CH-20, CH-33: a server has made an eviction that is withdrawn, and one other server has
+// evicted the client as an orphan by itself. The server refuses the client as well, in whichever order it learns of the
+// two. But it does not report that tombstone: the client may live under a later master, which would evict it if
+// most servers reported the tombstone. Without the withdrawal it does report it.
+func TestOrphanOfOneServer(t *testing.T) {
+	spec.Covers(t, "CH-20", "CH-33")
+	orphan := func(h *harness) { h.told(tombstoneOf(0, time.Minute)) }
+	for name, tt := range map[string]struct {
+		then func(h *harness)
+		told int
+	}{
+		"told first":        {func(h *harness) { orphan(h); h.batchFrom(otherA, true) }, 0},
+		"withdrawn first":   {func(h *harness) { h.batchFrom(otherA, true); orphan(h) }, 0},
+		"evicted again":     {func(h *harness) { h.batchFrom(otherA, true); orphan(h); h.order(otherB, false, 2) }, 1},
+		"nothing withdrawn": {orphan, 1},
+	} {
+		h := newHarness(t, nil)
+		h.mute = true
+		if name != "nothing withdrawn" {
+			h.batchFrom(otherA, false)
+		}
+		tt.then(h)
+		h.advance(2 * maxAsks * h.s.cfg.Tick)
+		h.askTombstones(otherA, 12345)
+		if n := h.last(wire.TombstonesReply).Entries.Len(); n != tt.told {
+			t.Errorf("%s: it reports %d tombstones", name, n)
+		}
+		if got := word5(h, wire.Connect, 1); got != "reject:global" {
+			t.Errorf("%s: the client connects: %q", name, got)
+		}
+	}
+	h := three(t) // nor does it pass that tombstone on to servers that have asked before
+	h.order(otherA, true, 1)
+	h.askTombstones(otherA, 31)
+	h.askTombstones(otherB, 41)
+	h.tellTombstones(otherB, h.last(wire.Tombstones).Sequence, tombstoneOf(0, 0))
+	h.want("bury")
+}
