@@ -45,8 +45,8 @@ func (q *queries) init(clock machine.Clock, secret uint64) {
 // (MS-99). done is called once, perhaps before Query returns. Its error is [ErrNotJoined], [ErrUnguarded], or
 // [ErrNoAnswer], or wraps ErrNoAnswer. ErrNoAnswer comes after 5 s if no answer has come, or only a part of one,
 // or if the supervisor does not know all members, because the zone has more than the supervisor's
-// [Config.MaxMembers]. It comes at once if very many queries are pending. done must not block, nor call
-// [Agent.Close].
+// [Config.MaxMembers], or because a change of the zone was lost and the supervisor waits for the right list. It comes
+// at once if very many queries are pending. done must not block, nor call [Agent.Close].
 func (a *Agent) Query(zone string, done func(members []Named, err error)) {
 	if !a.Joined() { // a node that has not joined gets no answer
 		done(nil, ErrNotJoined)
@@ -113,7 +113,7 @@ func (q *queries) end(n uint64, err error) {
 	}
 	one.timer.Stop()
 	if errors.Is(err, ErrNoAnswer) && len(one.members) > 0 {
-		err = fmt.Errorf("%w: only %d of %d members have come", err, min(len(one.members), one.size), one.size)
+		err = fmt.Errorf("%w: only %d of %d members have come, or the supervisor has to correct its list of them", err, min(len(one.members), one.size), one.size)
 	}
 	if err != nil {
 		one.members = nil

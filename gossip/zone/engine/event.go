@@ -113,7 +113,7 @@ type Event struct {
 	Trouble   Trouble      `json:"trouble,omitzero"`    // reason of a SupervisorLost event
 	Reporters int          `json:"reporters,omitempty"` // how many members suspect Suspect, as its active delegate knows
 	Number    uint64       `json:"number,omitempty"`    // number of the query that is answered
-	Size      int          `json:"size,omitempty"`      // number of members of the zone, or of zones
+	Size      int          `json:"size,omitempty"`      // number of members of the zone, or of zones; of Listed: more than Members of all parts if the supervisor does not know all members
 	Members   []wire.Named `json:"members,omitempty"`   // answer of Listed, or the delegates of Contested
 	Unknown   bool         `json:"unknown,omitempty"`   // no supervisor guards the zone
 	More      bool         `json:"more,omitempty"`      // another event continues the list Members

@@ -97,13 +97,15 @@ func (g *guarded) room(m *Machine) int {
 	return min(m.cfg.MaxMembers, m.supervisor.most-m.supervisor.members(g))
 }
 
-// size returns how many members the zone has. That is more than this supervisor knows if it has no room for all of
-// them, or has not received all of them yet.
+// size returns the size for answers to queries: the number of members if this supervisor knows all of them, and
+// otherwise more than it knows, because a query ends without an error once as many members have come. The supervisor
+// does not know all members if it has no room for them, or if a message was lost or is still on its way. In the
+// latter case, it may also take former members for members, so that the list is as long as that of the zone.
 func (g *guarded) size() int {
 	if g.hash == g.reported {
 		return len(g.members)
 	}
-	return max(len(g.members), g.published.Size)
+	return max(len(g.members)+1, g.published.Size)
 }
 
 // set sets the version of a member; the zero version removes the member.

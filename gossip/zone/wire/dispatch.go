@@ -13,7 +13,7 @@ const (
 	Unregister                         // delegate → supervisor: Registration; the sender is no delegate any more, or has another supervisor
 	Alarm                              // delegate → supervisor → monitors: About, AboutVersion, Reporters: a member is suspected (MS-101, MS-A32)
 	Query                              // member of the management zone → supervisor: Number; asks for the members of the zone (MS-99)
-	Answer                             // supervisor → that member, the answer to Query: Number, Size, Joined; with the flag Unknown the supervisor does not guard the zone
+	Answer                             // supervisor → that member, the answer to Query: Number, Size (higher than the number of all nodes in Joined if the supervisor does not know exactly the members), Joined; with the flag Unknown the supervisor does not guard the zone
 	// DispatchKinds is one more than the highest kind.
 	DispatchKinds
 )

@@ -114,7 +114,7 @@ func (m *Module) Of(ctx context.Context, name string) ([]zone.Named, error) {
 		case errors.Is(got.err, zone.ErrUnguarded):
 			return nil, cli.Hint(cli.Errno(syscall.ENOENT, got.err), "'gossipctl zone census' lists zones")
 		case errors.Is(got.err, zone.ErrNoAnswer):
-			return nil, cli.Hint(cli.Errno(syscall.ETIMEDOUT, got.err), "try again: another supervisor takes over; each knows max_members of a zone at most")
+			return nil, cli.Hint(cli.Errno(syscall.ETIMEDOUT, got.err), "try again: another supervisor takes over, or this one corrects its list; each knows max_members of a zone at most")
 		}
 		return got.list, notJoined(got.err)
 	case <-ctx.Done():
