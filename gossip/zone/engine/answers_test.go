@@ -72,3 +72,22 @@ func TestAnswersOfWrongList(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersWithoutList: a supervisor that has just started hears of a zone first from a delegate that is not the
+// active one, so it does not know the members. It does not answer that the zone has none (MS-99).
+func TestAnswersWithoutList(t *testing.T) {
+	spec.Covers(t, "MS-99")
+	s := newSoloSupervisor(t, 0)
+	if a := s.answer(); a.Flags&wire.Unknown == 0 {
+		t.Errorf("the supervisor answers with %d members of %d", len(a.Joined), a.Size)
+	}
+	s.m.supervisor.adopt(s.m, &orphan{CensusEntry{Zone: "rack", Supervisor: testID(0)}, s.now}) // from before its restart
+	if e := s.own(); !e.Unknown {
+		t.Errorf("the supervisor answers itself with %d members of %d", len(e.Members), e.Size)
+	}
+	_, hash := hashed(1, 2, 3, 4, 5, 6, 7)
+	s.register(1, wire.Dispatch{Size: 7, Hash: hash})
+	if a := s.answer(); a.Flags&wire.Unknown != 0 || a.Size != 7 {
+		t.Errorf("once the active delegate has registered, the supervisor answers with flags %v and size %d", a.Flags, a.Size)
+	}
+}

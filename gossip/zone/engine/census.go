@@ -157,8 +157,8 @@ func (m *Machine) query(zone string, number uint64) {
 		if e.Zone != zone {
 			continue
 		}
-		if g := m.supervisor.zones[zone]; g != nil && e.Supervisor == m.cfg.Self {
-			m.answered(&wire.Dispatch{Zone: zone, Number: number, Size: uint32(g.size()), Joined: g.list()})
+		if e.Supervisor == m.cfg.Self {
+			m.answered(m.supervisor.answer(zone, number))
 			return
 		}
 		if m.view.has(m.cfg.Table.Lookup(e.Supervisor)) {

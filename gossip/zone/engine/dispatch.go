@@ -61,7 +61,7 @@ func (m *Machine) dispatched(d *wire.Dispatch) {
 	case m.cfg.Supervisor && (d.Kind == wire.Register || d.Kind == wire.Unregister):
 		m.supervisor.register(m, d)
 	case m.cfg.Supervisor && d.Kind == wire.Query:
-		m.supervisor.query(m, d)
+		m.dispatch(d.From, m.supervisor.answer(d.Zone, d.Number), false)
 	default:
 		m.stats.StrayDispatches++
 	}

@@ -212,15 +212,17 @@ func (s *supervision) rearm() {
 	}
 }
 
-// query answers with the members of a zone (MS-99).
-func (s *supervision) query(m *Machine, d *wire.Dispatch) {
-	answer := &wire.Dispatch{Kind: wire.Answer, Zone: d.Zone, Number: d.Number}
-	if g := s.zones[d.Zone]; g == nil {
+// answer returns the answer to a query for the members of a zone (MS-99). A supervisor that has not published an
+// entry of the zone does not know its members: it has not heard the active delegate yet, or another supervisor has
+// taken over.
+func (s *supervision) answer(zone string, number uint64) *wire.Dispatch {
+	answer := &wire.Dispatch{Kind: wire.Answer, Zone: zone, Number: number}
+	if g := s.zones[zone]; g == nil || g.published.Zone == "" {
 		answer.Flags = wire.Unknown
 	} else {
 		answer.Size, answer.Joined = uint32(g.size()), g.list()
 	}
-	m.dispatch(d.From, answer, false)
+	return answer
 }
 
 // alarmed passes a suspicion in a base zone on to the monitors of the management zone. It
