@@ -41,19 +41,26 @@ func (c *sortedConn) Attr() wire.Attr {
 
 func (c *sortedConn) Send(list []wire.Burst) (int, error) {
 	for i := range list {
-		switch p, err := ibta.ParsePacket(list[i].Bytes[:list[i].Size]); {
-		case err != nil:
-			return i, err
-		case p.DestQP == ibta.GSI:
-			m, _, _ := ibta.ParseMAD(p.Payload)
-			c.net.management[m.Attribute] = append(c.net.management[m.Attribute], list[i].Doubt)
-		case p.OpCode.IsRequest():
-			c.net.requests = append(c.net.requests, list[i].Doubt)
-		case list[i].Doubt != wire.NoDoubt:
-			c.net.t.Errorf("an ACK: doubt %d", list[i].Doubt) // it goes to a peer that was heard
+		for datagram := range slices.Chunk(list[i].Bytes, list[i].Size) {
+			c.net.note(datagram, list[i].Doubt)
 		}
 	}
 	return c.Conn.Send(list)
+}
+
+// note records from which socket a packet leaves.
+func (n *sorted) note(datagram []byte, why wire.Doubt) {
+	switch p, err := ibta.ParsePacket(datagram); {
+	case err != nil:
+		n.t.Error(err)
+	case p.DestQP == ibta.GSI:
+		m, _, _ := ibta.ParseMAD(p.Payload)
+		n.management[m.Attribute] = append(n.management[m.Attribute], why)
+	case p.OpCode.IsRequest():
+		n.requests = append(n.requests, why)
+	case why != wire.NoDoubt:
+		n.t.Errorf("an ACK: doubt %d", why) // it goes to a peer that was heard
+	}
 }
 
 // newSorted opens two devices on a network that records from which socket packets leave. The second device
@@ -138,6 +145,50 @@ func TestAsideOfManager(t *testing.T) {
 			t.Errorf("%v to a missing peer: doubts %v", kind, got)
 		}
 	}
+}
+
+// TestAsideOfForged: nothing that a node sends because of packets with a forged source leaves from the socket of its own
+// requests. The source may be a missing neighbour, and then packets to it fill the send buffer.
+func TestAsideOfForged(t *testing.T) {
+	missing := netip.MustParseAddr("10.0.0.3")
+	for name, tt := range map[string]struct {
+		forge func(x *cmNet)
+		sent  ibta.Attribute // also sent to the missing neighbour
+	}{
+		"a request without an end":               {func(x *cmNet) { x.forge(missing, 1) }, ibta.AttrDREQ},
+		"two requests with the same id":          {func(x *cmNet) { x.forgeFor(missing, 1, 2); x.forgeFor(missing, 1, 3) }, ibta.AttrREJ},
+		"a REP without a request":                {func(x *cmNet) { x.forgeREP(missing, 5) }, ibta.AttrREJ},
+		"a REP without a request and without id": {func(x *cmNet) { x.forgeREP(missing, 0) }, 0},
+		"a DREQ":                                 {func(x *cmNet) { x.put(missing, 1, mad(ibta.AttrDREQ, &ibta.DREQ{LocalID: 5, RemoteID: 77})) }, ibta.AttrDREP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, n, nodes := newSorted(t)
+			x := newCMNet(t, 1, 2, weather{})
+			tt.forge(x)
+			for _, f := range x.air {
+				nodes[1].device.(*device).hub.cm.do(cmInput{From: f.from, Datagram: f.b}, nil)
+			}
+			v.clock.Run(maxRequestTime + 2*maxDREQTime)
+			for kind, got := range n.management {
+				if sole(got) != wire.Claimed {
+					t.Errorf("%v: doubts %v", kind, got)
+				}
+			}
+			if got := n.management[tt.sent]; tt.sent != 0 && len(got) == 0 || tt.sent == 0 && len(n.management) != 0 {
+				t.Errorf("sent %v", n.management)
+			}
+		})
+	}
+}
+
+// mad returns a message of the connection manager.
+func mad(kind ibta.Attribute, body cmBody) []byte {
+	return body.AppendTo(ibta.MAD{TransactionID: 7, Attribute: kind}.AppendTo(nil))
+}
+
+// forgeREP gives node 1 a REP with an id of the sender, for a request that this node has not sent.
+func (x *cmNet) forgeREP(from netip.Addr, id ibta.CommID) {
+	x.put(from, 1, mad(ibta.AttrREP, &ibta.REP{LocalID: id, RemoteID: 77, QPN: 9}))
 }
 
 // sole returns the value that all elements of a list have, or Doubts if they differ.

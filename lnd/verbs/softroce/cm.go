@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -98,6 +99,7 @@ type cmEvent struct {
 type cmSend struct {
 	To           netip.Addr
 	TrafficClass uint8
+	Doubt        wire.Doubt // why the peer may not exist
 	from, to     int
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
 )
 
 var errAddress = errors.New("no address for a connection of this device")
@@ -53,7 +54,7 @@ func (c *cm) repeated(n *cmConn, out *cmOutput) {
 		c.reply(n, ibta.AttrMRA, &ibta.MRA{LocalID: n.id, RemoteID: n.remote, Message: ibta.RejectedREQ, ServiceTimeout: serviceTimeout}, out)
 	case repSent:
 		c.counters.Resent++
-		out.send(n.peer, n.end.TrafficClass, n.message)
+		out.send(n.peer, n.end.TrafficClass, wire.Claimed, n.message)
 	}
 }
 
@@ -134,5 +135,6 @@ func (c *cm) ready(from netip.Addr, r *ibta.RTU, out *cmOutput) {
 // granted.
 func (c *cm) establish(n *cmConn, out *cmOutput) {
 	c.become(n, established)
+	n.heard = true
 	out.event(cmEvent{Kind: cmEstablished, ID: n.id}, nil)
 }

@@ -56,6 +56,10 @@ func isQP(q ibta.QPN) bool { return q > ibta.GSI && q < ibta.MulticastQPN }
 
 // granted handles the REP r.
 func (c *cm) granted(now time.Duration, from netip.Addr, tid uint64, r *ibta.REP, out *cmOutput) {
+	if r.LocalID == 0 || !isQP(r.QPN) {
+		c.counters.Malformed++
+		return
+	}
 	n := c.conns[r.RemoteID]
 	if n == nil {
 		// This side gave up, and its REJ was lost or is still in flight.
@@ -74,9 +78,6 @@ func (c *cm) granted(now time.Duration, from netip.Addr, tid uint64, r *ibta.REP
 		return
 	case n.state != reqSent:
 		c.counters.OutOfState++
-		return
-	case r.LocalID == 0 || !isQP(r.QPN):
-		c.counters.Malformed++
 		return
 	}
 	n.remote, n.remoteQPN, n.guid = r.LocalID, r.QPN, r.LocalGUID

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
 )
 
 // receive takes a datagram to QP 1, from any host.
@@ -51,7 +52,7 @@ func (c *cm) receive(now time.Duration, from netip.Addr, b []byte, out *cmOutput
 func (c *cm) unknown(to netip.Addr, tid uint64, remote, id ibta.CommID, out *cmOutput) {
 	const invalidID ibta.RejectReason = 6
 	r := ibta.REJ{LocalID: id, RemoteID: remote, Rejected: ibta.RejectedREP, Reason: invalidID}
-	out.send(to, 0, c.build(ibta.AttrREJ, tid, &r))
+	out.send(to, 0, wire.Claimed, c.build(ibta.AttrREJ, tid, &r))
 }
 
 // refused handles the REJ r.
@@ -115,7 +116,7 @@ func (c *cm) closing(out *cmOutput) {
 	for _, id := range slices.Sorted(maps.Keys(c.conns)) {
 		for n := c.conns[id]; n.state == dreqSent && n.sent <= times; n.sent++ {
 			c.counters.Resent++
-			out.send(n.peer, n.end.TrafficClass, n.message)
+			out.send(n.peer, n.end.TrafficClass, n.doubt(), n.message)
 		}
 	}
 }
@@ -127,7 +128,7 @@ func (c *cm) disconnected(now time.Duration, from netip.Addr, tid uint64, r *ibt
 	n := c.conns[r.RemoteID]
 	if n == nil || n.state == reqSent && n.peer == from {
 		c.counters.Unknown++
-		out.send(from, 0, c.build(ibta.AttrDREP, tid, &ibta.DREP{LocalID: r.RemoteID, RemoteID: r.LocalID}))
+		out.send(from, 0, wire.Claimed, c.build(ibta.AttrDREP, tid, &ibta.DREP{LocalID: r.RemoteID, RemoteID: r.LocalID}))
 		return
 	}
 	if n.peer != from || n.remote != r.LocalID || n.qpn != r.RemoteQPN {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -47,6 +48,7 @@ type cmConn struct {
 	id, remote     ibta.CommID
 	state          cmState
 	asking         bool // this side has requested the connection
+	heard          bool // the peer has requested the connection, and has used it or answered the REP: its address is not forged
 	peer           netip.Addr
 	guid           ibta.GUID // GUID of the peer's adapter
 	qpn, remoteQPN ibta.QPN
@@ -66,6 +68,15 @@ type cmConn struct {
 func (n *cmConn) resendAfter() time.Duration {
 	most := 2*ibta.CMTimeout(lifetime) + ibta.CMTimeout(n.peerTimeout)
 	return min(firstResend<<min(n.sent-1, 8), most)
+}
+
+// doubt says why the peer may not exist. The source of a request may be forged until the peer was heard, so nothing that is
+// sent because of it takes room from the requests of this side.
+func (n *cmConn) doubt() wire.Doubt {
+	if n.asking || n.heard {
+		return wire.Asked
+	}
+	return wire.Claimed
 }
 
 // remember indexes a connection by the numbers of its peer.

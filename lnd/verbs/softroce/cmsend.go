@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnd/verbs/softroce/wire"
 )
 
 // cmBody is the part of a CM message after the MAD.
@@ -18,21 +19,21 @@ func (c *cm) build(kind ibta.Attribute, tid uint64, body cmBody) []byte {
 }
 
 // send appends a packet with message b to the output.
-func (o *cmOutput) send(to netip.Addr, class uint8, b []byte) {
+func (o *cmOutput) send(to netip.Addr, class uint8, why wire.Doubt, b []byte) {
 	from := len(o.bytes)
 	o.bytes = append(o.bytes, b...)
-	o.Sends = append(o.Sends, cmSend{To: to, TrafficClass: class, from: from, to: len(o.bytes)})
+	o.Sends = append(o.Sends, cmSend{To: to, TrafficClass: class, Doubt: why, from: from, to: len(o.bytes)})
 }
 
-// reply sends a message that gets no answer.
+// reply sends a message that gets no answer, to a peer whose address may be forged.
 func (c *cm) reply(n *cmConn, kind ibta.Attribute, body cmBody, out *cmOutput) {
-	out.send(n.peer, n.end.TrafficClass, c.build(kind, n.tid, body))
+	out.send(n.peer, n.end.TrafficClass, wire.Claimed, c.build(kind, n.tid, body))
 }
 
 // ask sends a message and repeats it until the state changes or the retries are used up.
 func (c *cm) ask(now time.Duration, n *cmConn, kind ibta.Attribute, body cmBody, out *cmOutput) {
 	n.message, n.sent = append(n.message[:0], c.build(kind, n.tid, body)...), 1
-	out.send(n.peer, n.end.TrafficClass, n.message)
+	out.send(n.peer, n.end.TrafficClass, n.doubt(), n.message)
 	c.again(now, n)
 }
 
@@ -63,7 +64,7 @@ func (c *cm) expire(now time.Duration, n *cmConn, out *cmOutput) {
 	if n.message != nil && n.sent <= cmRetries && now < n.giveUp {
 		n.sent++
 		c.counters.Resent++
-		out.send(n.peer, n.end.TrafficClass, n.message)
+		out.send(n.peer, n.end.TrafficClass, n.doubt(), n.message)
 		c.again(now, n)
 		return
 	}
@@ -96,5 +97,5 @@ func (c *cm) giveUp(n *cmConn, out *cmOutput) {
 		r.Rejected = ibta.RejectedREQ
 	}
 	binary.BigEndian.PutUint64(r.Info[:], uint64(c.cfg.GUID))
-	c.reply(n, ibta.AttrREJ, &r, out)
+	out.send(n.peer, n.end.TrafficClass, n.doubt(), c.build(ibta.AttrREJ, n.tid, &r))
 }

@@ -8,7 +8,6 @@ import (
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
-	"ulnet/lnd/verbs/softroce/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -156,25 +155,9 @@ func (s *cmShell) send() {
 			DETH: ibta.DETH{QKey: ibta.GSIQKey, SrcQP: ibta.GSI},
 		}
 		s.psn = s.psn.Add(1)
-		b := s.out.Message(m)
-		why := wire.Claimed
-		if isUnanswered(b) {
-			why = wire.Asked
-		}
-		s.box.frame.add(s.hub.route(m.To, m.TrafficClass, why), &p, [][]byte{b})
+		s.box.frame.add(s.hub.route(m.To, m.TrafficClass, m.Doubt), &p, [][]byte{s.out.Message(m)})
 	}
 	s.hub.transmit(&s.box)
-}
-
-// isUnanswered reports whether a message is one to which the peer has not replied: a REQ, a DREQ, or a REJ that
-// withdraws a REQ and names no id of the peer's. All other messages reply to a message of the peer.
-func isUnanswered(b []byte) bool {
-	m, body, _ := ibta.ParseMAD(b)
-	if m.Attribute == ibta.AttrREJ {
-		r, err := ibta.ParseREJ(body)
-		return err == nil && r.RemoteID == 0
-	}
-	return m.Attribute == ibta.AttrREQ || m.Attribute == ibta.AttrDREQ
 }
 
 // event applies an event of the connection manager, and returns the upcall to make. s.mu is
