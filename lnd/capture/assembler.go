@@ -1,6 +1,10 @@
 package capture
 
-import "ulnet/lnd/capture/internal/headers"
+import (
+	"time"
+
+	"ulnet/lnd/capture/internal/headers"
+)
 
 // Bounds of what waits for earlier bytes, local policy, in pages of 2 KiB.
 const (
@@ -20,16 +24,21 @@ type stream struct {
 	queued int       // pages of the queue
 	most   int       // largest length of the queue since its array was made
 	at     Stamp     // of the latest packet whose bytes were handed out
-	acked  uint32    // all bytes before this sequence number have reached the other side
-	told   uint64    // number of the packet that acknowledged them (acked); 0: there is none
 	gap    [2]uint32 // sequence numbers of the latest bytes that were given up: the first one, and that after the last one
+
+	moved  time.Duration // when the stream last went on with bytes in order, or behind acknowledged ones, on the clock
+	told   bool          // the capture has acknowledgements of the other side, and acked is known
+	acked  uint32        // the other side has all bytes before this sequence number
+	toldAt time.Duration // when that was captured, on the clock
+	due    time.Duration // when the missing bytes before the sequence number sure are given up; 0: none are
+	sure   uint32
 }
 
 // segment takes a segment of a side, and hands what is in order to f.take. It hands out nothing that
 // was handed out before.
 func (a *assembler) segment(f *flow, side Side, tcp *headers.TCP) {
 	if tcp.ACK && !tcp.RST {
-		a.acknowledged(f, side.Other(), tcp.Ack, len(tcp.Payload) > 0 || tcp.FIN)
+		a.acknowledged(f, side.Other(), tcp.Ack, f.streams[side].goesOn(tcp))
 	}
 	s := &f.streams[side]
 	if !f.accept(s, tcp) || s.ended {
@@ -44,19 +53,26 @@ func (a *assembler) segment(f *flow, side Side, tcp *headers.TCP) {
 		}
 	}
 	if int32(seq-s.next) > 0 {
-		if len(b) > 0 || end && int32(seq-s.next) <= largestGap {
+		if len(b) > 0 || end {
 			a.keep(f, side, waiting{seq: seq, b: b, end: end, at: f.d.at})
-			a.skipAcknowledged(f, side, false)
+			a.settle(f, side, false)
 		}
 		return
 	}
 	b = b[min(int(s.next-seq), len(b)):]
 	if len(b) > 0 || end || tcp.SYN {
+		s.moved = f.d.clock.now
 		a.deliver(f, side, 0, waiting{b: b, end: end, at: f.d.at})
 	}
 	if tcp.FIN {
 		s.next++
 	}
+}
+
+// goesOn reports whether a segment has data or a FIN that are the next ones in order.
+func (s *stream) goesOn(tcp *headers.TCP) bool {
+	behind := int32(s.next - tcp.Seq)
+	return (len(tcp.Payload) > 0 || tcp.FIN) && (!s.begun || behind >= 0 && (int(behind) < len(tcp.Payload) || tcp.FIN))
 }
 
 // accept reports whether a segment is to be processed. It cuts off bytes that were seen before. A capture
@@ -100,8 +116,8 @@ func (a *assembler) deliver(f *flow, side Side, lost int, w waiting) {
 func (a *assembler) hand(f *flow, side Side, lost int, w waiting) {
 	s := &f.streams[side]
 	s.next += uint32(len(w.b))
-	if int32(s.next-s.acked) > largestGap {
-		s.told = 0 // the capture lacks later acknowledgements
+	if int32(s.next-s.acked) > f.reachable(side) {
+		s.told = false // the capture lacks later acknowledgements
 	}
 	if w.at.Frame > s.at.Frame {
 		s.at = w.at

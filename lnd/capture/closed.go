@@ -40,14 +40,12 @@ func (c *closedFlows) add(f *flow) {
 	c.at = (c.at + 1) % len(c.ring)
 }
 
-// reach returns the sequence number after the last byte of a side: a FIN or RST tells it even if it was captured before
-// that byte.
+// reach returns the sequence number after the last byte of a side.
 func (f *flow) reach(side Side) uint32 {
-	next, last := f.next[side], f.last[side]
-	if ahead := int32(last - next); last != 0 && ahead > 0 && ahead <= largestGap {
-		return last
+	if s := &f.streams[side]; s.begun {
+		return s.next
 	}
-	return next
+	return f.next[side]
 }
 
 // covers reports whether a packet brings nothing new: a SYN that repeats the
@@ -65,4 +63,63 @@ func (c *closedFlows) covers(key tuple, src netip.AddrPort, tcp *headers.TCP) bo
 		return closed.syn[i] && closed.isn[i] == tcp.Seq
 	}
 	return int32(tcp.Seq+uint32(len(tcp.Payload))-closed.next[i]) <= 0
+}
+
+// reset handles a RST. Like a FIN, one that comes ahead waits for the bytes before it. Any other one ends the flow, but not
+// if the receiver has acknowledged bytes behind it: then the receiver ignores the RST (RFC 5961).
+func (d *Dissector) reset(f *flow, side Side, tcp *headers.TCP) {
+	s := &f.streams[side]
+	tcp.Payload = nil
+	switch {
+	case s.begun && !s.ended && int32(tcp.Seq-s.next) > 0:
+		d.assemble(f, side, tcp)
+		if f.acceptable(side, tcp.Seq) {
+			f.reset[side], f.cutAt = true, f.seen
+			d.listEnding(f)
+		}
+	case s.begun && s.heard(f.seen) && int32(tcp.Seq-s.acked) < 0:
+		d.counts.Outside++
+	default:
+		if tcp.ACK {
+			d.guard(f, func() { d.assembler.acknowledged(f, side.Other(), tcp.Ack, true) })
+		}
+		d.end(f, ErrReset)
+	}
+}
+
+// acceptable reports whether a segment of a side can be in the receive window.
+func (f *flow) acceptable(side Side, seq uint32) bool {
+	s := &f.streams[side]
+	return !s.begun || !s.heard(f.seen) || int32(seq-s.next) <= f.reachable(side)
+}
+
+// isReset reports whether a RST and all bytes before it have been processed.
+func (f *flow) isReset() bool {
+	return f.reset[Initiator] && f.closed[Initiator] || f.reset[Acceptor] && f.closed[Acceptor]
+}
+
+// listEnding notes that f is to be ended if nothing more comes.
+func (d *Dissector) listEnding(f *flow) {
+	if !f.listed {
+		f.listed, d.ending = true, append(d.ending, f)
+	}
+}
+
+// endFinished ends the flows in which packets before a FIN or RST were lost, once nothing more comes. Packets behind a
+// RST show that its receiver has ignored it.
+func (d *Dissector) endFinished() {
+	waiting := d.ending[:0]
+	for _, f := range d.ending {
+		switch {
+		case d.flows[f.key] != f:
+		case d.age(f.seen) < reorderTimeout:
+			waiting = append(waiting, f)
+		case f.fin == both || f.seen <= f.cutAt+roundTrip:
+			d.end(f, nil)
+		default:
+			f.listed, f.reset = false, [2]bool{}
+		}
+	}
+	clear(d.ending[len(waiting):])
+	d.ending = waiting
 }

@@ -31,17 +31,22 @@ type flow struct {
 	syn    [2]bool
 	isn    [2]uint32
 	next   [2]uint32     // by side: sequence number after that of the last byte captured
-	last   [2]uint32     // by side: sequence number after that of the last byte before its FIN or RST; 0: none was captured
 	fin    [2]bool       // by side: a FIN was captured, though perhaps not all bytes before it
 	closed [2]bool       // by side: FIN or RST has been processed
 	seen   time.Duration // when the last packet was captured, on the clock
 	lossy  bool          // a packet of this flow has come out of order
 	ending bool          // the Dissector passes packets that it has made itself, so that the assembler releases the flow
 	listed bool          // is one of d.ending
+	due    bool          // is one of d.due
+	reset  [2]bool       // by side: a RST waits for bytes before it, or has been processed
+	cutAt  time.Duration // when that RST came, on the clock
 	broken bool
 	old    bool         // all bytes of the segment in the assembler were captured before
 	shut   [2]time.Time // by side: since when its receive window is closed; zero: it is open
 	recent [2]recent    // by side: the latest segments
+	window [2]int32     // by side: the largest receive window that it has told
+	scale  [2]int       // by side: by how many bits its windows are shifted, if both sides shift them
+	scales [2]bool      // by side: it can shift them
 }
 
 // segment handles one TCP packet to or from a port of LNet.
@@ -70,26 +75,32 @@ func (d *Dissector) segment(ip *headers.IP, tcp *headers.TCP) {
 		f.syn[side], f.isn[side] = true, tcp.Seq
 		f.decoder.Begin(side)
 	}
-	f.fin[side] = f.fin[side] || tcp.FIN
-	if tcp.FIN || tcp.RST {
-		f.last[side] = tcp.Seq + uint32(len(tcp.Payload))
+	if tcp.FIN && f.acceptable(side, tcp.Seq) {
+		f.fin[side], f.reset[side] = true, false
 	}
 	f.seen = d.clock.now
 	d.byAge.MoveToBack(f.age)
 	f.watchWindow(side, tcp)
 	late, gaveUp := f.isLate(side, tcp), f.streams[side].gaveUp(tcp.Seq, tcp.Payload)
 	copied := f.isCopy(side, ip.ID, late, tcp)
+	if len(d.due) > 0 {
+		d.settleDue(f, side, tcp)
+	}
+	if tcp.RST {
+		d.reset(f, side, tcp)
+		return
+	}
 	d.assemble(f, side, tcp)
 	f.count(side, late, copied, gaveUp)
 	switch {
 	case f.broken:
 		d.forget(f, ErrLost)
-	case tcp.RST:
+	case f.isReset():
 		d.end(f, ErrReset)
 	case f.closed == both:
 		d.forget(f, nil)
-	case tcp.FIN && f.fin == both && !f.listed:
-		f.listed, d.ending = true, append(d.ending, f)
+	case tcp.FIN && f.fin == both:
+		d.listEnding(f)
 	}
 }
 
@@ -155,6 +166,9 @@ func (d *Dissector) end(f *flow, cause error) {
 	if f.lossy {
 		d.guard(f, func() { d.assembler.flush(f, true) })
 	}
+	if f.isReset() {
+		cause = ErrReset
+	}
 	f.ending = true
 	for side := range f.closed {
 		if !f.closed[side] && !f.broken {
@@ -162,22 +176,6 @@ func (d *Dissector) end(f *flow, cause error) {
 		}
 	}
 	d.forget(f, cause)
-}
-
-// endFinished ends the flows in which packets before a FIN were lost, once nothing more comes.
-func (d *Dissector) endFinished() {
-	waiting := d.ending[:0]
-	for _, f := range d.ending {
-		switch {
-		case d.flows[f.key] != f:
-		case d.age(f.seen) < reorderTimeout:
-			waiting = append(waiting, f)
-		default:
-			d.end(f, nil)
-		}
-	}
-	clear(d.ending[len(waiting):])
-	d.ending = waiting
 }
 
 // forget drops an ended flow.

@@ -26,8 +26,16 @@ func (f *flow) count(side Side, late, copied, gaveUp bool) {
 	}
 }
 
-// watchWindow counts how often and for how long a side closes its receive window.
+// watchWindow notes the largest receive window of a side, and counts how often and for how long the side closes it.
 func (f *flow) watchWindow(side Side, tcp *headers.TCP) {
+	if tcp.SYN {
+		f.scale[side], f.scales[side] = tcp.WindowScale()
+	}
+	shift := 0
+	if f.scales == both && !tcp.SYN {
+		shift = f.scale[side]
+	}
+	f.window[side] = max(f.window[side], int32(tcp.Window)<<shift)
 	closed := tcp.Window == 0 && tcp.ACK && !tcp.SYN && !tcp.FIN && !tcp.RST
 	switch {
 	case !closed && tcp.Window > 0:
@@ -36,6 +44,15 @@ func (f *flow) watchWindow(side Side, tcp *headers.TCP) {
 		f.conn.TCP[side].ZeroWindows++
 		f.shut[side] = f.d.at.Time
 	}
+}
+
+// reachable returns how many bytes ahead of its stream a side can send at most: the largest receive window of the other
+// side or, if the capture lacks how the windows are scaled, the largest one that is usual.
+func (f *flow) reachable(side Side) int32 {
+	if f.syn != both {
+		return largestGap
+	}
+	return min(max(f.window[side.Other()], 1<<16), largestGap)
 }
 
 // openWindow adds up the time for which the window of a side was closed, if it was.

@@ -3,48 +3,95 @@ package capture
 import (
 	"slices"
 	"time"
+
+	"ulnet/lnd/capture/internal/headers"
 )
 
 // Bounds of the time for which segments wait for earlier bytes, local policy.
 const (
+	// reorderTimeout is how long segments wait if the acknowledgements of their receiver are not in the capture. An
+	// acknowledgement is not under way for that long.
 	reorderTimeout = 2 * time.Second
+	// ackTimeout is how long after an acknowledgement the next one is captured at the latest, if the direction of the
+	// receiver is captured at all: kernel nodes probe an idle connection (keepalive) at least every 100 s.
+	ackTimeout = 2 * time.Minute
 	// queueTimeout is how much later than the acknowledgement of its bytes a segment is captured at most, because the
 	// two directions come from different queues of a device.
 	queueTimeout = time.Millisecond
-	// retransmitTimeout is how long segments wait for bytes that their receiver does not have either, as its
-	// acknowledgements show. In this time Linux retransmits these bytes five times.
+	// roundTrip is how long packets of the other side are captured behind a RST.
+	roundTrip = 200 * time.Millisecond
+	// retransmitTimeout is how long a segment waits before it is dropped as a stray one. In this time Linux retransmits
+	// missing bytes five times.
 	retransmitTimeout = 10 * time.Second
 	// largestGap is how many bytes of a stream are missing, or are captured before their acknowledgement, at most. Receive
 	// windows are hardly larger.
 	largestGap = 8 << 20
+	// maxDue is for how many flows the dissector waits for queueTimeout at the same time.
+	maxDue = 64
 )
 
 // acknowledged records that the receiver of a side's bytes has acknowledged all before the sequence number ack.
 func (a *assembler) acknowledged(f *flow, side Side, ack uint32, answered bool) {
 	s := &f.streams[side]
-	s.acked, s.told = ack, f.d.at.Frame
-	a.skipAcknowledged(f, side, answered)
+	s.acked, s.toldAt, s.told = ack, f.d.clock.now, true
+	a.settle(f, side, answered)
 }
 
-// skipAcknowledged gives up bytes that the capture lacks although their receiver has acknowledged them. It waits
-// for queueTimeout first. But if the acknowledgement came with data (answered), it gives them up at once, before
-// those data are handed out, so that a request is reported before its answer.
-func (a *assembler) skipAcknowledged(f *flow, side Side, answered bool) {
-	for s := &f.streams[side]; s.acknowledgedFirst(); {
-		first := &s.queue[0]
-		if first.due == 0 {
-			first.due = f.d.clock.now + queueTimeout
+// settle gives up bytes that the capture lacks although their receiver has acknowledged them. It waits for
+// queueTimeout first. But before data of the receiver are handed out (answered), it gives the bytes up at once, so
+// that a request is reported before its answer.
+func (a *assembler) settle(f *flow, side Side, answered bool) {
+	s := &f.streams[side]
+	for s.acknowledgedFirst() {
+		if s.due == 0 {
+			s.sure, s.due = s.acked, f.d.clock.now+queueTimeout
 		}
-		if !answered && f.d.clock.now < first.due {
+		if answered {
+			s.sure = s.acked
+		} else if f.d.clock.now < s.due {
+			f.d.listDue(f)
 			return
 		}
-		a.skip(f, side)
+		s.moved, s.due = f.d.clock.now, 0
+		for len(s.queue) > 0 && int32(s.sure-s.queue[0].seq) >= 0 {
+			a.skip(f, side)
+		}
 	}
+	s.due = 0
 }
 
 // acknowledgedFirst reports whether the receiver has acknowledged all bytes before the first waiting segment.
 func (s *stream) acknowledgedFirst() bool {
-	return s.told > 0 && len(s.queue) > 0 && int32(s.acked-s.queue[0].seq) >= 0
+	return s.told && len(s.queue) > 0 && int32(s.acked-s.queue[0].seq) >= 0
+}
+
+// listDue notes that f waits for queueTimeout.
+func (d *Dissector) listDue(f *flow) {
+	if !f.due {
+		f.due, d.due = true, append(d.due, f)
+	}
+}
+
+// settleDue gives up acknowledged bytes for which flows have waited for queueTimeout. If a side of a connection sends
+// data, it does so at once with what its host has received from the other one: the data may be an answer to
+// that, on another connection.
+func (d *Dissector) settleDue(by *flow, from Side, tcp *headers.TCP) {
+	src, dst := by.conn.Ends[from].Addr(), by.conn.Ends[from.Other()].Addr()
+	answer := by.streams[from].goesOn(tcp)
+	due := d.due
+	d.due = due[:0]
+	for i, f := range due {
+		f.due = false
+		if d.flows[f.key] != f {
+			continue
+		}
+		for side := range f.streams {
+			ends := &f.conn.Ends
+			answered := len(due)-i > maxDue || answer && ends[side].Addr() == dst && ends[1-side].Addr() == src
+			d.guard(f, func() { d.assembler.settle(f, Side(side), answered) })
+		}
+	}
+	clear(due[len(d.due):])
 }
 
 // skip gives up the bytes that are missing before the first waiting segment, and delivers that segment.
@@ -53,7 +100,9 @@ func (a *assembler) skip(f *flow, side Side) {
 	first := a.take(s)
 	lost := int32(first.seq - s.next)
 	s.gap = [2]uint32{s.next, first.seq}
-	s.next = first.seq
+	if len(first.b) > 0 {
+		s.next = first.seq
+	}
 	a.deliver(f, side, int(lost), first)
 }
 
@@ -67,12 +116,11 @@ func (a *assembler) flush(f *flow, end bool) {
 
 // flushFirst handles the first waiting segment of a side for flush. It returns false if the segment waits on.
 func (a *assembler) flushFirst(f *flow, side Side, end bool) bool {
-	s := &f.streams[side]
-	age := f.d.age(s.queue[0].since)
-	switch lacks := s.lacks(&s.queue[0]); {
-	case lacks && s.stray(&s.queue[0]) && (end || age >= retransmitTimeout):
-		a.discard(f, side)
-	case end, age >= retransmitTimeout, age >= reorderTimeout && !lacks:
+	s, now := &f.streams[side], f.d.clock.now
+	switch age := now - s.queue[0].since; {
+	case (end || age >= retransmitTimeout) && s.heard(now) && (s.beyond(0, f.reachable(side)) || s.leftBehind(&s.queue[0])):
+		a.discard(f, side, 0)
+	case end, age >= reorderTimeout && !s.heard(now):
 		a.skip(f, side)
 	default:
 		return false
@@ -80,24 +128,37 @@ func (a *assembler) flushFirst(f *flow, side Side, end bool) bool {
 	return true
 }
 
-// lacks reports whether the receiver does not have all bytes before w: in a packet that was captured after w, it
-// acknowledged only earlier ones.
-func (s *stream) lacks(w *waiting) bool { return s.told > w.at.Frame && int32(w.seq-s.acked) > 0 }
+// heard reports whether the acknowledgements of the receiver are in the capture.
+func (s *stream) heard(now time.Duration) bool { return s.told && now-s.toldAt < ackTimeout }
 
-// stray is called for a segment w that waits for bytes which its receiver does not have either. It reports whether
-// w is outside the receive window, because it is damaged or was sent by another node. That is so if the stream
-// went on with bytes before w, or if w is too far ahead. Otherwise w may be genuine, and the capture may lack its
-// acknowledgement as well.
-func (s *stream) stray(w *waiting) bool {
-	return s.next != w.gap || int32(w.seq-s.next) > largestGap
+// beyond reports whether the waiting segment at i is a stray one, which is damaged or was sent by another node: more
+// bytes than the receive window has are missing before it, and its receiver has not acknowledged them.
+func (s *stream) beyond(i int, window int32) bool {
+	from := s.next
+	if i > 0 {
+		from = s.queue[i-1].after()
+	}
+	seq := s.queue[i].seq
+	return int32(seq-from) > window && int32(seq-s.acked) > 0
 }
 
-// discard drops and counts the first waiting segment, which is outside the receive window.
-func (a *assembler) discard(f *flow, side Side) {
+// leftBehind reports whether the waiting segment w is a stray one because its receiver lacks bytes before it after a time
+// in which no acknowledgement is under way, and the stream has gone on with other bytes before it.
+func (s *stream) leftBehind(w *waiting) bool {
+	return s.toldAt >= w.since+reorderTimeout && s.moved > w.since && int32(w.seq-s.acked) > 0
+}
+
+// discard drops and counts the waiting segment at i, which is a stray one.
+func (a *assembler) discard(f *flow, side Side, i int) {
 	s := &f.streams[side]
-	a.take(s)
 	f.d.counts.Outside++
-	f.next[side] = s.reach()
+	if i == 0 {
+		a.take(s)
+		return
+	}
+	a.count(s, -s.queue[i].pages())
+	s.queue = slices.Delete(s.queue, i, i+1)
+	s.fit()
 }
 
 // gaveUp reports whether a segment contains bytes of the gap that was given up last.
@@ -105,27 +166,18 @@ func (s *stream) gaveUp(seq uint32, b []byte) bool {
 	return s.gap[0] != s.gap[1] && int32(seq-s.gap[1]) < 0 && int32(seq+uint32(len(b))-s.gap[0]) > 0
 }
 
-// reach returns the sequence number after the last byte that was captured.
-func (s *stream) reach() uint32 {
-	if n := len(s.queue); n > 0 {
-		return s.queue[n-1].after()
-	}
-	return s.next
-}
-
-// makeRoom frees memory of a side for which too much waits. It gives up the first gap, unless that is larger than any
-// receive window and the receiver has not acknowledged it: then the segments behind the gap are stray ones. The first
-// segment, which shows that, remains.
+// makeRoom frees memory of a side for which too much waits. If there are stray segments, it drops the last one, and
+// otherwise gives up the first gap.
 func (a *assembler) makeRoom(f *flow, side Side) {
 	s := &f.streams[side]
-	if int32(s.queue[0].seq-s.next) <= largestGap || s.told == 0 || s.acknowledgedFirst() {
-		a.skip(f, side)
-		return
+	if s.heard(f.d.clock.now) {
+		window := f.reachable(side)
+		for i := range s.queue {
+			if s.beyond(i, window) {
+				a.discard(f, side, len(s.queue)-1)
+				return
+			}
+		}
 	}
-	last := len(s.queue) - 1
-	a.count(s, -s.queue[last].pages())
-	f.d.counts.Outside++
-	s.queue = slices.Delete(s.queue, last, last+1)
-	s.fit()
-	f.next[side] = s.reach()
+	a.skip(f, side)
 }

@@ -13,8 +13,6 @@ type waiting struct {
 	end   bool          // a FIN or RST follows
 	at    Stamp         // its packet
 	since time.Duration // when it came, on the clock
-	due   time.Duration // when the missing bytes before it are given up, because its receiver has acknowledged them; 0: it has not, as far as is known
-	gap   uint32        // sequence number of the first byte that was missing when it came
 }
 
 func (w *waiting) after() uint32 { return w.seq + uint32(len(w.b)) }
@@ -26,17 +24,17 @@ func (w *waiting) pages() int { return 1 + cap(w.b)>>11 }
 // part returns the bytes of w from one sequence number to another, as a segment with memory of its own,
 // which does not keep the rest of w alive.
 func (w *waiting) part(from, to uint32) waiting {
-	return waiting{seq: from, b: bytes.Clone(w.b[from-w.seq : to-w.seq]), end: w.end && to == w.after(), at: w.at, since: w.since, gap: w.gap}
+	return waiting{seq: from, b: bytes.Clone(w.b[from-w.seq : to-w.seq]), end: w.end && to == w.after(), at: w.at, since: w.since}
 }
 
 // keep keeps a copy of a segment until the bytes before it have come. If bytes came twice, it keeps those
 // that came last. If too many bytes wait, it gives up missing bytes, the earliest ones first.
 func (a *assembler) keep(f *flow, side Side, w waiting) {
 	s := &f.streams[side]
-	if int32(w.after()-s.next) < 0 || len(w.b) == 0 && s.endWaits() { // so far ahead that its sequence numbers cannot be compared, or a repeated FIN
+	if w.after()-s.next > 1<<31-2*largestGap || len(w.b) == 0 && s.endWaits(w.seq) { // so far ahead that its sequence numbers cannot be compared, or a repeated FIN
 		return
 	}
-	w.b, w.gap, w.since = bytes.Clone(w.b), s.next, f.d.clock.now
+	w.b, w.since = bytes.Clone(w.b), f.d.clock.now
 	i, j := s.overlapped(&w)
 	parts := w.among(s.queue[i:j])
 	for k := range s.queue[i:j] {
@@ -52,9 +50,9 @@ func (a *assembler) keep(f *flow, side Side, w waiting) {
 	}
 }
 
-// endWaits reports whether a FIN or RST is among the waiting segments.
-func (s *stream) endWaits() bool {
-	return slices.ContainsFunc(s.queue, func(w waiting) bool { return w.end })
+// endWaits reports whether a FIN or RST with a sequence number is among the waiting segments.
+func (s *stream) endWaits(seq uint32) bool {
+	return slices.ContainsFunc(s.queue, func(w waiting) bool { return w.end && w.after() == seq })
 }
 
 // overlapped returns the part [i:j] of the queue whose segments have bytes of w, too. If there are none,

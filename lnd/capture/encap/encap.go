@@ -52,7 +52,7 @@ func read(number uint16, data []byte) (found headers.Packet) {
 	if ok && p.ErrorLayer() == nil {
 		found.TCP = &headers.TCP{
 			SrcPort: uint16(tcp.SrcPort), DstPort: uint16(tcp.DstPort), Seq: tcp.Seq, Ack: tcp.Ack,
-			FIN: tcp.FIN, SYN: tcp.SYN, RST: tcp.RST, ACK: tcp.ACK, Window: tcp.Window, Payload: tcp.Payload,
+			FIN: tcp.FIN, SYN: tcp.SYN, RST: tcp.RST, ACK: tcp.ACK, Window: tcp.Window, Options: tcp.Contents[20:], Payload: tcp.Payload,
 		}
 		found.IP = around(p, tcp)
 	} else if u, layer, end := datagram(number, data); u != nil {

@@ -100,7 +100,25 @@ type TCP struct {
 	Seq, Ack           uint32 // sequence number of the first byte, and number of the byte that is expected from the other side
 	FIN, SYN, RST, ACK bool   // flags
 	Window             uint16 // size of the receive window, without its scale
+	Options            []byte // options of the header
 	Payload            []byte // data, as far as it was captured
+}
+
+// WindowScale returns by how many bits the windows of the sender are to be shifted (RFC 7323), if the segment is a SYN. It
+// returns false if the sender does not scale them.
+func (t *TCP) WindowScale() (shift int, ok bool) {
+	const kind, size, largest = 3, 3, 14
+	for b := t.Options; len(b) > 1 && b[0] != 0; {
+		switch {
+		case b[0] == 1:
+			b = b[1:]
+		case b[0] == kind && b[1] == size && len(b) >= size:
+			return min(int(b[2]), largest), true
+		default:
+			b = b[min(len(b), max(1, int(b[1]))):]
+		}
+	}
+	return 0, false
 }
 
 // The flags of the header of TCP, in its byte 13.
@@ -126,7 +144,7 @@ func ParseTCP(b []byte) (t TCP, err error) {
 		SrcPort: binary.BigEndian.Uint16(b), DstPort: binary.BigEndian.Uint16(b[2:]),
 		Seq: binary.BigEndian.Uint32(b[4:]), Ack: binary.BigEndian.Uint32(b[8:]),
 		FIN: flags&FIN != 0, SYN: flags&SYN != 0, RST: flags&rst != 0, ACK: flags&ACK != 0,
-		Window: binary.BigEndian.Uint16(b[14:]), Payload: b[header:],
+		Window: binary.BigEndian.Uint16(b[14:]), Options: b[20:header], Payload: b[header:],
 	}, nil
 }
 
