@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
@@ -36,10 +37,11 @@ type groups struct {
 
 	making chan struct{} // a lock of capacity 1, held while handles are created or destroyed
 
-	mu      sync.Mutex
-	named   map[string]*namedGroup // groups by name; guarded by mu
-	handles map[handleKey]*handle  // handles of the present members; guarded by mu
-	rest    []*scoll.Group         // groups to destroy as soon as they are not busy; guarded by mu
+	mu        sync.Mutex
+	named     map[string]*namedGroup // groups by name; guarded by mu
+	handles   map[handleKey]*handle  // handles of the present members; guarded by mu
+	rest      []*scoll.Group         // groups to destroy as soon as they are not busy; guarded by mu
+	restTimer *time.Timer            // calls endRest; nil: rest is empty, or endRest is running; guarded by mu
 }
 
 // namedGroup is a group with a name. It is immutable.

@@ -3,6 +3,7 @@ package scoll
 import (
 	"context"
 	"errors"
+	"time"
 
 	"ulnet/scoll"
 	"ulnet/scoll/wire"
@@ -82,18 +83,25 @@ func (g *groups) retire(name string, tree scoll.Tree) {
 	}
 }
 
-// end destroys a group that this node no longer needs. If broadcasts over it are under way, it is
-// kept for a later call of endRest, which destroys it, too. Members that are not reached drop the
-// group when this node ends.
+// restAgain is how long a group that is busy waits until end is called for it again.
+const restAgain = time.Second
+
+// end destroys a group that this node no longer needs. If broadcasts over it are under way, end is called again
+// later: a command has the answers of its broadcast a moment before the broadcast is over. Members that are not
+// reached drop the group when this node ends.
 func (g *groups) end(group *scoll.Group) {
 	group.Destroy(func(err error) { g.ended(group, err) })
 }
 
 func (g *groups) ended(group *scoll.Group, err error) {
-	if errors.Is(err, scoll.EBUSY) {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.rest = append(g.rest, group)
+	if !errors.Is(err, scoll.EBUSY) {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.rest = append(g.rest, group)
+	if g.restTimer == nil {
+		g.restTimer = time.AfterFunc(restAgain, g.endRest)
 	}
 }
 
@@ -102,6 +110,10 @@ func (g *groups) endRest() {
 	g.mu.Lock()
 	list := g.rest
 	g.rest = nil
+	if g.restTimer != nil {
+		g.restTimer.Stop()
+		g.restTimer = nil
+	}
 	g.mu.Unlock()
 	for _, group := range list {
 		g.end(group)
