@@ -1,12 +1,15 @@
 package admin
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"ulnet/lnd/sim"
 	"ulnet/lnet/nid"
+	"ulnet/portals"
 	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // replaceBy replaces the service of a server that has no children in the tree by one that sends a
@@ -83,5 +86,68 @@ func TestForgedID(t *testing.T) {
 	forged := m.of(nidOf(1), nidOf(0), request("forged"), false)
 	if m.of(nidOf(0), nidOf(0), request("true"), false) == forged {
 		t.Error("the answer to another request is used")
+	}
+}
+
+// put sends a message that the agent of a server has not made.
+func (s *servers) put(from, to int, message []byte) {
+	s.t.Helper()
+	s.fabric.Do(sim.NodeID(from), func(*simHost) {
+		md, err := s.nodes[from].table.MDBind(portals.MD{Segments: [][]byte{message}, Threshold: 1}, portals.Unlink)
+		if err == nil {
+			target := nid.ProcessID{NID: nidOf(to), PID: nid.LustrePID}
+			err = s.nodes[from].table.Put(portals.PutRequest{MD: md, Target: target, Portal: wire.RequestPortal})
+		}
+		if err != nil {
+			s.t.Error(err)
+		}
+	})
+	s.run(time.Second)
+}
+
+// forward returns the first request of node 0 over its first group, as node 1 would forward it to node 2 if the tree
+// was a chain.
+func (s *servers) forward(payload []byte) []byte {
+	list, incarnation := s.members.AppendTo(nil), s.nodes[0].host.LNetIncarnation()
+	h := wire.RequestHeader{
+		ReplyBits: 5555, Sequence: 1, First: 1, RootIncarnation: incarnation, Service: ServiceID, Flags: wire.FlagList | wire.FlagSubset,
+		Group: scoll.GroupID{Creator: nidOf(0), Incarnation: incarnation, Index: 1, Digest: s.members.Digest()}, Live: s.members.Digest(),
+		Tree: scoll.Tree{Type: scoll.KAry, K: 1}, Nodes: uint32(s.members.Len()), RTT: time.Millisecond, Guard: time.Millisecond,
+		Processing: time.Second, ListSize: uint32(len(list)), PayloadSize: uint32(len(payload)),
+	}
+	return slices.Concat(h.AppendTo(nil), list, payload)
+}
+
+// TestForwardedByOther: a member that may not forward actions, or whose NID proves nothing, sends an action of the root
+// to another member before the genuine request arrives. The other member does not run the action then, but does when
+// the genuine request arrives.
+func TestForwardedByOther(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*Config)
+	}{
+		{"not allowed", func(c *Config) { c.MayAct = func(_, parent nid.NID) bool { return parent != nidOf(1) } }},
+		{"without identity", func(c *Config) {
+			c.Distrust = func(parent nid.NID) string { return map[nid.NID]string{nidOf(1): "accept: trust"}[parent] }
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newServers(t, 4, func(i int, admin *Config, _ *scoll.Config) {
+				admin.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
+				if i == 2 {
+					test.change(admin)
+				}
+			})
+			order := Order{Verb: Run, Action: "true", Live: true, Timeout: time.Minute}
+			c := s.nodes[0].admin.newCall(t.Context(), order)
+			s.put(1, 2, s.forward(c.request.AppendTo(nil)))
+			if st := s.nodes[2].admin.Stats(); st.Actions != 0 || st.Denied+st.Distrusted != 1 {
+				t.Fatalf("the request of another member: %+v", st)
+			}
+			s.allAnswered(s.sendCall(0, s.group(0), order, c), scoll.OK)
+			if st := s.nodes[2].admin.Stats(); st.Actions != 1 {
+				t.Errorf("the genuine request: %+v", st)
+			}
+		})
 	}
 }

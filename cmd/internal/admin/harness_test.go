@@ -12,6 +12,7 @@ import (
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
+	"ulnet/portals"
 	"ulnet/scoll"
 )
 
@@ -26,6 +27,7 @@ const latency = 100 * time.Microsecond
 // server is an agent with the service on a simulated host.
 type server struct {
 	host  *simlnd.Host
+	table *portals.Table
 	agent *scoll.Agent
 	admin *Service
 	skew  time.Duration // deviation of the server's clock from virtual time
@@ -79,6 +81,7 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config, *scoll.Config))
 		s.t.Error(err)
 		return
 	}
+	k.table = node.Table
 	admin := Config{
 		Version: "v1", MayAct: func(nid.NID, nid.NID) bool { return true },
 		MaxBulk: 1 << 20, MaxMemory: 64 << 20, MaxActions: 2, Output: 1000, Dir: s.t.TempDir(),
@@ -124,8 +127,13 @@ func (s *servers) group(root int) (g *scoll.Group) {
 // send sends an order from a server, and runs virtual time until the order has ended.
 func (s *servers) send(root int, g *scoll.Group, o Order) *Outcome {
 	s.t.Helper()
+	return s.sendCall(root, g, o, s.nodes[root].admin.newCall(context.Background(), o))
+}
+
+// sendCall is like send, with a call that the test has made.
+func (s *servers) sendCall(root int, g *scoll.Group, o Order, c *call) *Outcome {
+	s.t.Helper()
 	k := s.nodes[root]
-	c := k.admin.newCall(context.Background(), o)
 	s.fabric.Do(sim.NodeID(root), func(*simlnd.Host) {
 		r, err := k.admin.request(g, o, c)
 		if err == nil {

@@ -137,12 +137,10 @@ func (s *Service) preRequest(r *scoll.Request) error {
 		s.stats.memory.Add(1)
 		return scoll.EMSGSIZE
 	}
-	if n := r.BulkLength(); n > 0 {
-		if err := s.admitBulk(r, n); err != nil {
-			return err
-		}
-		memory += int64(n)
+	if err := s.admit(r, bad == nil && q.Verb == Run); err != nil {
+		return err
 	}
+	memory += int64(r.BulkLength())
 	strange := s.cfg.IsStranger != nil && s.cfg.IsStranger(r.ParentNID())
 	if !s.take(memory, strange) {
 		s.stats.memory.Add(1)
@@ -166,26 +164,6 @@ func (s *Service) forwards(g *gathering) {
 	g.t1 = s.now()
 }
 
-// take reserves memory for a request of another node, and reports whether there is enough.
-func (s *Service) take(memory int64, strange bool) bool {
-	if strange && s.strange.Add(memory) > int64(s.cfg.MaxMemory)/4 {
-		s.strange.Add(-memory)
-		return false
-	}
-	if s.memory.Add(memory) > int64(s.cfg.MaxMemory) {
-		s.give(memory, strange)
-		return false
-	}
-	return true
-}
-
-func (s *Service) give(memory int64, strange bool) {
-	s.memory.Add(-memory)
-	if strange {
-		s.strange.Add(-memory)
-	}
-}
-
 // ownOf returns this node's answer to a request: that of an earlier attempt, or a new one that
 // is not set yet. Only a broadcast to the live members has several attempts.
 func (s *Service) ownOf(r *scoll.Request, strange bool) *own {
@@ -197,18 +175,6 @@ func (s *Service) ownOf(r *scoll.Request, strange bool) *own {
 		parent = nid.NID{} // all strangers together get the room for answers that one parent gets
 	}
 	return s.memo.of(parent, r.RootNID(), r.Payload(), r.Repeated())
-}
-
-// admitBulk returns nil if a request may have bulk data, otherwise why not.
-func (s *Service) admitBulk(r *scoll.Request, length int) error {
-	switch {
-	case !s.mayAct(r):
-		return scoll.EPERM
-	case length > s.cfg.MaxBulk:
-		s.stats.bulk.Add(1)
-		return scoll.EMSGSIZE
-	}
-	return nil
 }
 
 // prepare posts all buffers of a request.
@@ -236,16 +202,6 @@ func (s *Service) setBulk(r *scoll.Request, q Request, length int) error {
 	}
 	s.stats.carried.Add(1)
 	return r.SetArrived()
-}
-
-// mayAct asks Config.MayAct, and counts refusals.
-func (s *Service) mayAct(r *scoll.Request) bool {
-	if s.cfg.MayAct != nil && s.cfg.MayAct(r.RootNID(), r.ParentNID()) {
-		return true
-	}
-	s.stats.denied.Add(1)
-	s.cfg.Log.Debug("request refused: see allow_roots and allow_relays", slog.Any("root", r.RootNID()), slog.Any("parent", r.ParentNID()))
-	return false
 }
 
 // incomingRequest runs a request, also at the root: at once, or in a worker if it may block.

@@ -49,12 +49,14 @@ func (a *Answer) isBad() bool {
 	return a.Error != "" || a.TimeOver || a.Exit != nil && *a.Exit != 0
 }
 
+const distrusted = "refused: users without privilege can have the NID of any host there; set key_file in the section scoll of all servers, or actions_without_identity: yes in its section admin there"
+
 // ErrorOf returns what the status of a member's answer means, as text for people.
 func ErrorOf(o admin.Order, p admin.Piece) string {
 	const noEntry scoll.Status = 2
 	switch p.Status {
 	case admin.Distrusted:
-		return "refused: users without privilege can have the NID of any host there; set key_file in the section scoll of all servers, or actions_without_identity: yes in its section admin there"
+		return distrusted
 	case scoll.EPERM:
 		return "not allowed: allow_roots and allow_relays there say who may run actions"
 	case noEntry:
@@ -76,7 +78,9 @@ func ErrorOf(o admin.Order, p admin.Piece) string {
 func unreachedText(s scoll.Status) string {
 	switch s {
 	case scoll.EPERM:
-		return "not allowed: allow_roots and allow_relays there say who may send bulk data"
+		return "not allowed: allow_roots and allow_relays there say who may send bulk data, and which nodes above it may forward actions"
+	case admin.Distrusted:
+		return distrusted
 	case scoll.EBUSY:
 		return "too busy: max_active, max_groups or max_memory there"
 	case scoll.EMAXACTIVE:
