@@ -35,9 +35,9 @@ type Config struct {
 	// CheckTimeout (router_ping_timeout) is how long a gateway may take to answer a check;
 	// 0 means 50 s.
 	CheckTimeout time.Duration
-	// Limits are limits of the machine. If its Timeout is 0, it is the transaction timeout of the
-	// node, and follows that when it changes. With a larger one LNet gives up unanswered pings and pushes first, and lowers the
-	// health of the next hop, which may be a gateway that is well.
+	// Limits are limits of the machine. If its Timeout is 0, it is the transaction timeout of the node, and follows
+	// that when it changes. With a longer Timeout, LNet gives up unanswered pings and pushes before discovery does,
+	// and lowers the health of the next hop, which may be a gateway that is well.
 	Limits
 }
 

@@ -161,7 +161,7 @@ func TestPushUnderAnotherName(t *testing.T) {
 	}
 }
 
-// TestUserFlaggedPush: a push of a user's process at B's address changes nothing about B.
+// TestUserFlaggedPush: a push from a user process (with a user-flagged PID) at B's address changes nothing about B.
 func TestUserFlaggedPush(t *testing.T) {
 	w := newCable(t)
 	a, b := w.node(discovery.Config{}, nidA), w.node(discovery.Config{}, nidB)
@@ -216,8 +216,8 @@ func (n *node) putFrom(from, to string, length int) {
 	}
 }
 
-// TestSlowPush: a stranger begins pushes on many connections, and does not send their payload. That does not prevent pushes of
-// others from being taken, or messages on the connections of these.
+// TestSlowPush: a stranger begins pushes on many connections, and does not send their payload. Pushes of other nodes
+// are taken nevertheless, and so are messages on the connections of these nodes.
 func TestSlowPush(t *testing.T) {
 	spec.Covers(t, "PD-29")
 	w := newCable(t)

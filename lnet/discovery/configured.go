@@ -20,9 +20,9 @@ func (a *Agent) AddPeer(primary nid.NID, nids []nid.NID, multiRail bool) error {
 	return a.edit(engine.Input{Kind: engine.Configure, NID: primary, NIDs: nids, Plain: !multiRail})
 }
 
-// RemovePeer removes a peer, which may have been discovered, or these NIDs of it; with its primary
-// NID the whole peer goes. A further message to it discovers it again. ENOENT: there is no
-// such peer, or it has no such NID.
+// RemovePeer removes a peer, configured or discovered, if nids is empty or has its primary NID.
+// Otherwise it removes only these NIDs from the peer. A later message to a removed NID causes its
+// discovery. ENOENT: there is no such peer, or it has no such NID.
 func (a *Agent) RemovePeer(primary nid.NID, nids []nid.NID) error {
 	return a.edit(engine.Input{Kind: engine.Deconfigure, NID: primary, NIDs: nids})
 }

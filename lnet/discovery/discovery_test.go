@@ -146,7 +146,7 @@ func TestPingWhileNIsChange(t *testing.T) {
 	change.Wait()
 }
 
-// TestPingRetry (PD-3): if an answer does not fit the ping is repeated with enough room.
+// TestPingRetry (PD-3): if an answer does not fit into the buffer, the ping is repeated with enough room.
 func TestPingRetry(t *testing.T) {
 	spec.Covers(t, "PD-3")
 	table := newNode(t)

@@ -61,10 +61,11 @@ func (a *Agent) GatewayChecks() (interval, timeout time.Duration) {
 	return a.checks.config.Interval, a.checks.config.Timeout
 }
 
-// changed tells discovery and the checker which gateways there are. It reads that and tells it under one lock, so an
-// older list never follows a newer one. No lock is held while it carries out what results, which may cause changes.
-// Discovery takes what waits in its inbox before the checker steps, because an answer of a gateway may be there whose
-// time is over for the checker, and the rest after the checker's results are carried out, because an answer may come meanwhile.
+// changed tells discovery and the checker which gateways there are. It reads the list of gateways and passes it on
+// under one lock, so an older list never follows a newer one. It carries out the results without a lock, because they
+// may cause changes of routes. First, discovery handles the inputs in its inbox: an answer of a gateway may be there
+// that the checker would otherwise report as missing. At the end, discovery handles the inputs that have come
+// meanwhile.
 func (g *gateways) changed() {
 	g.agent.stepQueued()
 	g.mu.Lock()

@@ -26,8 +26,9 @@ func (s signalling) Done() <-chan struct{} {
 	return s.Context.Done()
 }
 
-// TestDiscoverDuringEnd: a call of Discover comes while the end of an earlier discovery is being reported, which B has not
-// answered. The call gets the result of its own discovery, not that of the earlier one. The check of a gateway is such a call.
+// TestDiscoverDuringEnd: an earlier discovery of B ends without an answer. While its end is being reported, a call of
+// Discover for B comes. The call gets the result of its own discovery, not that of the earlier one. Checks of
+// gateways make such calls.
 func TestDiscoverDuringEnd(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RT-7")

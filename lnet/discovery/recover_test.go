@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/recovery"
 )
 
-// TestRecovers shows HV-10 and HV-11 on whole nodes: a NID that is not well gets pings
-// until it is, and an NI of the node pings a peer that was heard through it.
+// TestRecovers shows HV-10 and HV-11 on whole nodes: a NID of a peer that is not well gets pings until it is well. An
+// NI of the node itself that is not well sends pings to a peer that was heard through it.
 func TestRecovers(t *testing.T) {
 	spec.Covers(t, "HV-10", "HV-11")
 	w, clock, a, b, second := newRails(t)

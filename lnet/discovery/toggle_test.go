@@ -10,9 +10,9 @@ import (
 	"ulnet/lnet/route"
 )
 
-// TestTurnedOffDuringPing: discovery is turned off while a message waits for the discovery of a node
-// beyond a gateway, and the node's REPLY comes while the peers are being told. The message leaves, and SetDiscovery
-// returns.
+// TestTurnedOffDuringPing: discovery is turned off while a message waits for the discovery of a node beyond a
+// gateway, and the node's REPLY comes while this node tells its peers that discovery is off. The message leaves, and
+// SetDiscovery returns.
 func TestTurnedOffDuringPing(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "LN-11")

@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestUnackedPushBlamesNothing: nodes behind a gateway are dead when this node pushes its news to them. The gateway is well,
-// and so its health stays.
+// TestUnackedPushBlamesNothing: nodes behind a gateway are dead when this node pushes its changed info to them. No
+// ACK comes, but the gateway is well, and keeps its full health.
 func TestUnackedPushBlamesNothing(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "PD-27")

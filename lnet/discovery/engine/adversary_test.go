@@ -196,7 +196,7 @@ func (w *world) pass(d time.Duration) {
 	w.now = end
 }
 
-// settle makes honest nodes answer at once, and the others never, until nothing is open.
+// settle ends all open exchanges: the honest nodes answer at once, and the dishonest ones never do.
 func (w *world) settle() {
 	for i := 0; i < len(w.open); {
 		if h := w.owner(w.open[i].To); h != nil && !h.honest {

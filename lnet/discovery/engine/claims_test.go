@@ -32,8 +32,8 @@ func TestClaimOfAnother(t *testing.T) {
 	}
 }
 
-// TestClaimOfLink (PD-19): a NID with a link-local IPv6 address, which no node can dial, is not probed, and does not
-// become one of the peer. Link-local IPv4 addresses, and other IPv6 addresses, are probed.
+// TestClaimOfLink (PD-19): a peer claims a NID with a link-local IPv6 address, which no node can dial. The NID is not
+// probed and not listed with the peer. Claimed link-local IPv4 addresses, and other IPv6 addresses, are probed.
 func TestClaimOfLink(t *testing.T) {
 	spec.Covers(t, "PD-19")
 	b := newBench(t, Limits{})

@@ -140,7 +140,7 @@ func (m *Machine) replace(rails []rail, flags lnet.PeerFlags, out *Output) {
 	m.relist(p)
 }
 
-// detach takes a NID from a peer, which is forgotten with its last NID.
+// detach takes a NID from a peer. If the peer has no other NID, it is forgotten.
 func (m *Machine) detach(p *peer, id nid.NID, out *Output) {
 	m.disclaim(p, out)
 	if len(p.nis) == 1 {

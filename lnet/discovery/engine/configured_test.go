@@ -145,7 +145,8 @@ func TestConfiguredWins(t *testing.T) {
 	}
 }
 
-// TestConfigureTakes: a configured peer takes NIDs from discovered ones, while messages wait.
+// TestConfigureTakes: an administrator configures a peer with two NIDs, while a message waits for the discovery of
+// the first one. The second NID moves from the discovered peer that had it, and which keeps its other NID.
 func TestConfigureTakes(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.meet(them, also)

@@ -200,7 +200,7 @@ func (m *Machine) restarted(p *peer, in Input, out *Output) {
 // ping that had to come before it.
 func (m *Machine) again(now time.Duration, p *peer, err error) {
 	timedOut := err == syscall.ETIMEDOUT
-	if timedOut && len(p.waiting) > 0 { // a message or call waits for p, so overdue has repeated the exchange until its deadline: the next message goes on, see untold
+	if timedOut && len(p.waiting) > 0 { // a message or call waits for p, so overdue has repeated the exchange until its deadline: the next message causes another push, see untold
 		return
 	}
 	if p.retry != nil || !m.needsPush(p) {

@@ -32,8 +32,9 @@ func TestCrowdOfStrangers(t *testing.T) {
 	}
 }
 
-// TestCrowdThatAnswers: as many strangers as the table has room for push, answer one message each, and are known then. This
-// node's next news are to be pushed to all of them. A message to a node that is not known yet makes this node ping it all the same.
+// TestCrowdThatAnswers: as many strangers as the table has room for push, answer one message each, and are known
+// then. This node's info changes, so this node has to push the new info to all of them. A message to a node that is
+// not known yet makes this node ping that node all the same.
 func TestCrowdThatAnswers(t *testing.T) {
 	spec.Covers(t, "PD-30")
 	b := newBench(t, Limits{MaxNIDs: 200, MaxInFlight: 16})
@@ -89,8 +90,8 @@ func TestClaimOfMany(t *testing.T) {
 	}
 }
 
-// TestIncarnationsFlap: a stranger pushes with another incarnation each time, and answers nothing. This node sends it no more messages
-// than it has sent, and other peers get theirs.
+// TestIncarnationsFlap: a stranger sends pushes, each with another incarnation than the one before, and answers
+// nothing. This node sends about one message for each push, at most, and does not hold up messages to other nodes.
 func TestIncarnationsFlap(t *testing.T) {
 	spec.Covers(t, "PD-23")
 	b := newBench(t, Limits{MaxInFlight: 16})
@@ -146,8 +147,8 @@ func TestGatewaysNIDClaimed(t *testing.T) {
 	}
 }
 
-// TestSequenceLowered: a peer answers with the highest sequence number, and then with lower ones, of the same incarnation and without one. What
-// it said first stays, until its incarnation changes.
+// TestSequenceLowered: a peer sends an info with the highest sequence number, and then infos of the same incarnation
+// with lower ones. These are ignored. An info of the next incarnation is used.
 func TestSequenceLowered(t *testing.T) {
 	spec.Covers(t, "PD-20")
 	b := newBench(t, Limits{})

@@ -40,9 +40,9 @@ func TestForgetMany(t *testing.T) {
 	}
 }
 
-// TestNothingStays: a peer that is not multi-rail, or has turned discovery off, is removed from
-// the table, whatever it pushed. Only the count of its recent probes is kept, for as long as
-// the limit of probes applies to the peer.
+// TestNothingStays: a peer that is not multi-rail, or has turned its discovery off, leaves nothing in the table in
+// the end, whatever it has pushed. Only the count of its recent probes is kept, for as long as the limit of probes
+// applies to the peer.
 func TestNothingStays(t *testing.T) {
 	for name, infos := range map[string][]wire.PingInfo{
 		"not multi-rail":                    {info(plain, 2, them)},

@@ -148,10 +148,10 @@ func (m *Machine) check(in Input) error {
 	return nil
 }
 
-// parts reports whether the NIDs of a peer become peers of their own, because its features say that its discovery is off.
-// They stay together if an administrator has said which NIDs it has, and if it is a gateway: routes depend on the states
-// of its far NIs. LNet parts NIDs only after pushes, and not while the peer is being asked; then it keeps NIDs that the
-// infos of the peer no longer confirm.
+// parts reports whether the NIDs of a peer become peers of their own, because its features say that its discovery is
+// off. They stay together if an administrator has said which NIDs the peer has, or if the peer is a gateway: routes
+// depend on the states of its far NIs. LNet parts NIDs only after a push that comes while it is not asking the peer.
+// In other cases it keeps NIDs that the infos of the peer no longer confirm.
 func (m *Machine) parts(p *peer, f wire.Features) bool {
 	return len(p.nis) > 1 && !f.Has(wire.FeatureDiscovery) && !p.flags.Has(lnet.PeerConfigured) && !m.isGateway(p)
 }

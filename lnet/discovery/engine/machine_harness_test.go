@@ -31,7 +31,7 @@ func newBench(t *testing.T, limits Limits) *bench {
 	return b
 }
 
-// selfIs returns the input that describes this node: one with an NI on each net.
+// selfIs returns the input that describes this node, which has an NI on each net.
 func selfIs(sequence uint32) Input {
 	return Input{Kind: SelfIs, Self: Self{Sequence: sequence, NIDs: ours, Discovery: true}}
 }

@@ -357,7 +357,8 @@ func TestRouter(t *testing.T) {
 	}
 }
 
-// TestOwnNID: a NID that this node gets is no longer one of a peer, which may have given it up.
+// TestOwnNID: a NID that is now one of this node's own is taken from the peer that had it before. A peer without
+// another NID is forgotten.
 func TestOwnNID(t *testing.T) {
 	spec.Covers(t, "PD-14")
 	b := newBench(t, Limits{})

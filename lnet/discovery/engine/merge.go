@@ -58,8 +58,8 @@ func (m *Machine) usable(nis []wire.NIStatus) []wire.NIStatus {
 	return good
 }
 
-// ofLink reports whether the address of id is a link-local IPv6 address. To reach that takes the interface, too, which a
-// NID does not contain: no node has such a NID, and a probe of it could only fail.
+// ofLink reports whether the address of id is a link-local IPv6 address. Such an address is reached only through a
+// given interface, which a NID does not name. So no node has such a NID, and a probe of it could only fail.
 func ofLink(id nid.NID) bool {
 	a := id.Addr()
 	return a.Is6() && a.IsLinkLocalUnicast()

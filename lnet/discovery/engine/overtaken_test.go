@@ -123,8 +123,8 @@ func TestOvertakenProbe(t *testing.T) {
 	}
 }
 
-// TestPushAfterFarRestart: the answer to a ping shows that a node behind gateways has started again: its sequence
-// numbers begin anew.
+// TestPushAfterFarRestart: a node behind gateways has started again: its answer to a ping has a lower sequence number
+// than an earlier one. The node gets one more push.
 func TestPushAfterFarRestart(t *testing.T) {
 	spec.Covers(t, "PD-12", "PD-26")
 	b, at := farBench(t)

@@ -229,10 +229,10 @@ func (m *Machine) unanswered(now time.Duration, r *rail) {
 	r.retryAt = now + time.Second<<r.tries
 }
 
-// old handles the answer to a probe that is older than another info; before is the latest sequence number
-// when the probe was sent. If the answer is older than that too, its node has started again, and what is
-// known of the peer is from the earlier incarnation. Otherwise a newer info has overtaken the answer, so the
-// claim is probed anew at once.
+// old handles the answer to a probe if a newer info of the peer is known. before is the latest sequence number that
+// was known when the probe was sent. If the answer is older than that too, its node has started again, and what is
+// known of the peer is from the earlier incarnation. Otherwise a newer info has overtaken the answer, so the claim is
+// probed anew at once.
 func (m *Machine) old(now time.Duration, b *probe, in Input, before uint32) {
 	if in.Info.Sequence < before {
 		m.unanswered(now, b.peer.rail(b.nid))

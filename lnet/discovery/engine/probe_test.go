@@ -12,8 +12,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestRecreatedRemembersProbes: turning its discovery off and on does not give a peer a new
-// burst of probes.
+// TestRecreatedRemembersProbes: a peer that turns its discovery off and on causes no new burst of probes.
 func TestRecreatedRemembersProbes(t *testing.T) {
 	b := newBench(t, Limits{})
 	crowd := make([]nid.NID, 0, 100)

@@ -92,8 +92,9 @@ func (p *peer) idle() bool {
 	return !p.flags.Has(lnet.PeerConfigured) && p.exchange == nil && !p.queued && len(p.waiting) == 0 && !p.flags.Has(lnet.PeerDiscovering)
 }
 
-// expendable reports whether a peer can be evicted: it is idle, or it waits for a slot and nothing here waits for it. Otherwise a
-// crowd that made itself known, and that has to be pushed this node's next news, would fill the table.
+// expendable reports whether a peer can be evicted: it is idle, or it waits for a slot and nothing here waits for it.
+// If only idle peers were evicted, a crowd of nodes that have pushed to this node, and that wait for a push of its
+// changed info, would fill the table.
 func (p *peer) expendable() bool {
 	return p.idle() || p.queued && p.exchange == nil && len(p.waiting) == 0 && !p.flags.Has(lnet.PeerConfigured)
 }
@@ -133,7 +134,7 @@ func (t *table) unlink(p *peer) {
 	p.older, p.newer = nil, nil
 }
 
-// inOrder returns all peers, those not used for longest first.
+// inOrder returns all peers in the order of their last use, the one that was not used for longest first.
 func (t *table) inOrder() (all []*peer) {
 	for p := t.ring.newer; p != &t.ring; p = p.newer {
 		all = append(all, p)
@@ -205,8 +206,9 @@ func (m *Machine) forget(p *peer, id nid.NID, out *Output) {
 // isBlank reports whether nothing is known of a peer, and nothing was published about it.
 func (p *peer) isBlank() bool { return p.flags == 0 && p.idle() }
 
-// remember makes a blank peer of a NID that was forgotten, until the rate of probes of the peer that had it allows a full
-// burst again, at the time spent. A NID that soon becomes known again, as another peer, thus causes no second burst.
+// remember adds a blank peer to the table for a NID that was forgotten, and keeps it until the time spent. Until
+// then, the limit on the rate of probes allows no full burst to the peer that had the NID. So the NID causes no
+// second burst if it soon becomes known again, as another peer.
 func (m *Machine) remember(now, spent time.Duration, id nid.NID, out *Output) {
 	if spent <= now {
 		return

@@ -111,9 +111,8 @@ func TestRestartedTurnedOff(t *testing.T) {
 	}
 }
 
-// TestOneRailTurnsOff: a peer with one NID says that its discovery is off. It is no longer multi-rail: this node does not
-// send to it by any of its own NIDs. When its discovery is on again, it is multi-rail again. What an administrator has said
-// stays.
+// TestOneRailTurnsOff: a peer with one NID says that its discovery is off. It is no longer multi-rail, and gets no
+// pushes. When its discovery is on again, it is multi-rail again. A configured peer stays multi-rail all the time.
 func TestOneRailTurnsOff(t *testing.T) {
 	spec.Covers(t, "PD-31")
 	for name, configured := range map[string]bool{"discovered": false, "configured": true} {
@@ -139,10 +138,10 @@ func TestOneRailTurnsOff(t *testing.T) {
 	}
 }
 
-// TestGatewayRestartsOff: a gateway starts again, with its discovery off. A push of one of its NIDs or
-// the answer of that NID to a ping says so. Each NID becomes a peer of its own that is not multi-rail, and
-// is asked at once. None is forgotten but, as when any peer with one NID turns its discovery off, the one that pushed, unless
-// there is a route by it.
+// TestGatewayRestartsOff: a gateway starts again, with its discovery off. A push of one of its NIDs, or the answer of
+// that NID to a ping, says so. Each NID becomes a peer of its own that is not multi-rail, and is asked at once. There
+// is one exception: a NID that has pushed this is forgotten, like any peer with one NID that turns its discovery off,
+// unless there is a route by it.
 func TestGatewayRestartsOff(t *testing.T) {
 	spec.Covers(t, "PD-31")
 	all := []nid.NID{them, also, other}

@@ -44,8 +44,8 @@ func (m *Machine) expireUnacked(now time.Duration, out *Output) {
 	}
 }
 
-// answeredLate handles the ACK of a push whose exchange has ended, or its failure. With the ACK another push with the same info
-// ends too.
+// answeredLate handles the ACK of a push whose exchange has ended, or its failure. The ACK also ends another push of
+// the same info that is under way.
 func (m *Machine) answeredLate(now time.Duration, p *peer, in Input, out *Output) {
 	m.unkeep(p)
 	if in.Kind != Acked {

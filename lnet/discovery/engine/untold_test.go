@@ -29,9 +29,10 @@ func (b *bench) messages(until time.Duration, to ...nid.NID) (sent []Send) {
 	return sent
 }
 
-// TestNewsAfterSilence: a peer is cut off until the machine does not repeat the push of this node's news any more. The next
-// message to the peer is sent without delay and makes the machine push again. As long as there is no ACK, messages cause a
-// push in 96 s, after the usual repetitions. The ACK ends that.
+// TestNewsAfterSilence: this node's info changes while a peer is cut off, until the machine does not repeat the push
+// of that info any more. The next message to the peer is sent without delay and makes the machine push again. As long
+// as there is no ACK, messages cause further pushes: first the usual repetitions, then one in 96 s. The ACK ends
+// that.
 func TestNewsAfterSilence(t *testing.T) {
 	spec.Covers(t, "PD-27", "NS-2")
 	for name, news := range map[string]func(b *bench){
@@ -64,7 +65,8 @@ func TestNewsAfterSilence(t *testing.T) {
 	}
 }
 
-// TestQueuedNews: messages to both NIDs of an untold peer request discoveries while all slots are in use. Neither message waits.
+// TestQueuedNews: a peer with two NIDs lacks this node's latest info, and only a message to the peer makes the
+// machine push it. Messages to both NIDs request discoveries while all slots are in use. Neither message waits.
 func TestQueuedNews(t *testing.T) {
 	spec.Covers(t, "PD-27")
 	b := newBench(t, Limits{MaxInFlight: 1})
