@@ -62,7 +62,7 @@ func TestAnswerGoesBack(t *testing.T) {
 	}
 }
 
-// TestAnswerAfterItsNI: an answer whose NI was removed is not sent by another NI.
+// TestAnswerAfterItsNI: an answer fails if the NI that received the request was removed. No other NI sends it.
 func TestAnswerAfterItsNI(t *testing.T) {
 	r, drivers := newWide(t)
 	if err := r.node.RemoveNI(t.Context(), r.ni); err != nil {

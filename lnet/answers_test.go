@@ -32,14 +32,15 @@ func (r *rig) answering() {
 	}
 }
 
-// asks lets n requests of a process arrive, on one connection, and answers those that are not dropped. It returns
-// how many are dropped.
+// asks makes n requests of a process arrive on one connection, and sends the answers to those that are not dropped.
+// It returns how many are dropped.
 func (r *rig) asks(from nid.NID, n int, change func(h *wire.Header)) (dropped int) {
 	r.t.Helper()
 	return r.asksBy(from, from, n, change)
 }
 
-// asksBy is asks for requests of source that come by way of another node.
+// asksBy does what asks does for requests that a router passes on: by is the NID at the other end of the connection,
+// source is the NID of the node that has sent the requests.
 func (r *rig) asksBy(by, source nid.NID, n int, change func(h *wire.Header)) (dropped int) {
 	r.t.Helper()
 	d := arriving(change)
@@ -184,8 +185,9 @@ func TestRequestsLeaveRoomForAnswers(t *testing.T) {
 	}
 }
 
-// TestDeafBehindRouter (LN-24): answers to routed requests count for the router. When a node behind it leaves as many unread
-// as may wait for one peer, the requests of another node behind it are dropped, too, but not those of other neighbours.
+// TestDeafBehindRouter (LN-24): answers to routed requests count for the router. A node behind the router has as many
+// answers that it does not read as may wait for one peer. Then requests of another node behind the router are
+// dropped, too, but not those of this node's other neighbours.
 func TestDeafBehindRouter(t *testing.T) {
 	spec.Covers(t, "LN-24")
 	effort.OneGoroutine(t)

@@ -138,8 +138,8 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// TestPeerTableFull (LN-17): when the table is full idle peers are removed, busy and
-// connected ones are not.
+// TestPeerTableFull (LN-17): when the table is full, idle peers are removed to make room. Busy peers and connected
+// ones are not.
 func TestPeerTableFull(t *testing.T) {
 	spec.Covers(t, "LN-17")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 2})

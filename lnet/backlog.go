@@ -43,7 +43,8 @@ func (b *backlog) admit(m *Message, own int) bool {
 	return true
 }
 
-// full reports whether no other message to a peer for which own messages wait is admitted.
+// full reports whether a further message to a peer would be refused. The parameter own is the number of messages that
+// wait already for that peer.
 func (b *backlog) full(own int) bool {
 	return own >= b.each && int64(own) >= min(maxPeerBacklog, maxBacklog-b.count.Load())
 }

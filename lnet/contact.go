@@ -26,9 +26,9 @@ func (n *Node) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
 	return n.latest(id, func(k *contact) *instant { return &k.heard })
 }
 
-// LastHeardFrom is LastHeard for messages of one incarnation of the process's NI
-// ([lnd.Delivery] Incarnation): ok is true if no other incarnation was heard since on the
-// same path. A restarted node has another incarnation.
+// LastHeardFrom is LastHeard for messages of one incarnation of the process's NI ([lnd.Delivery]
+// Incarnation): a path, from an NI of this node to a NID of the process's node, counts only if the
+// latest message on it came from this incarnation. A restarted node has another incarnation.
 func (n *Node) LastHeardFrom(id nid.ProcessID, incarnation uint64) (at time.Duration, ok bool) {
 	return n.latest(id, func(k *contact) *instant {
 		if k.incarnation.Load() != incarnation {

@@ -61,7 +61,7 @@ type account struct {
 	next    [2]*peerNI // by class: next peer in waiters
 }
 
-// peerQueue is a list of peers through account.next of one class.
+// peerQueue is a list of peers with messages of one class, linked by the field account.next of that class.
 type peerQueue struct{ head, tail *peerNI }
 
 func (q *peerQueue) push(p *peerNI, class int) {
@@ -189,7 +189,7 @@ func (c *niCredits) review() {
 	}
 }
 
-// takeCredit takes an NI credit for p, which could use want of them. If there is none p waits
+// takeCredit takes an NI credit for p, which could use want of them. If there is none, p waits
 // for one. The caller holds p.mu.
 func (ni *NI) takeCredit(p *peerNI, want int, priority bool) bool {
 	class := classOf(priority)

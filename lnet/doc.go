@@ -45,9 +45,9 @@
 // # Locks
 //
 // There is one lock of the table of peers, one per peer and one per NI, taken in this
-// order. None is held across a call into a driver, except in lnd.Inliner, into Upper, into the
-// discoverer or into a watcher of [Node.WatchPeer]. An inline message that joins an open buffer
-// of the driver takes none. Joining and leaving groups takes one more lock,
+// order. None is held while lnet calls a driver (other than the methods of lnd.Inliner), Upper,
+// the discoverer or a watcher of [Node.WatchPeer]. An inline message that joins an open buffer
+// of the driver takes none of these locks. Joining and leaving groups takes one more lock,
 // which is held while the driver joins or leaves.
 //
 // # Names

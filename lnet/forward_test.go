@@ -325,9 +325,9 @@ func TestRouterCredits(t *testing.T) {
 	}
 }
 
-// TestForwardGivenUp: a message fails while it is forwarded: its connection ends while it
-// waits, or while its payload arrives, or it cannot be sent. In each case it returns its credit
-// and buffer, and is counted.
+// TestForwardGivenUp: a forwarded message fails: its connection ends while the message waits for a credit, or while
+// its payload arrives, or the next hop cannot be reached. In each case the credit and the buffer are free again, and
+// the drop is counted under its reason.
 func TestForwardGivenUp(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-8")

@@ -9,9 +9,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Inline is a small message whose header and payload the driver copies when it is posted. So its memory, and
-// the Inline, are free at once, and no [Message] is needed while it is on its way. The upper layer's fields
-// of the record come back with [InlineUpper]. If Pinned is false, Post fills in Header.SrcNID.
+// Inline is a small message whose header and payload the driver copies when it is posted. So its memory, and the
+// Inline, are free at once, and no [Message] is needed while it is on its way. The fields of the record that belong
+// to the upper layer come back in the calls of [InlineUpper]. If Pinned is false, Post fills in Header.SrcNID.
 type Inline struct {
 	lnd.Inline
 	Answers *NI // as in Message; nil for a message that is no answer
@@ -92,9 +92,9 @@ func (p *peerNI) address(i *Inline) {
 	i.To.PID, i.Expires = i.Header.DestPID, 0
 }
 
-// mayJoin decides anew whether messages may join the driver's buffers without p.mu. The invariant is: if p
-// is joinable, the driver has a buffer, nothing is queued or parked, and the NI is there. So mayJoin is called
-// before p.mu is released after a change that may break this. The caller holds p.mu.
+// mayJoin decides anew whether messages may join the driver's buffers without p.mu. The invariant is: if p is
+// joinable, the driver has a buffer, no message waits for credits or discovery, and the NI is there. So mayJoin is
+// called before p.mu is released after a change that may break this. The caller holds p.mu.
 func (p *peerNI) mayJoin() {
 	if may := p.buffers > 0 && p.mayPost(); may != p.joinable.Load() {
 		p.joinable.Store(may)
@@ -234,12 +234,11 @@ func (d *departed) add(r *lnd.Record, n int) {
 	d.bytes += n * int(r.Length)
 }
 
-// restore returns the credits of the buffers that have ended. It also updates the maximum of messages in
-// flight, with the number that were in flight before the messages in sum left; of the inline messages,
-// that number has only those to the process to. restore runs before the handlers of the SEND events, so
-// that a handler can send. But peers that wait for credits of the NI get them first: otherwise a handler
-// that sends again and again would take all of them. Other messages to p that wait go on after these
-// events.
+// restore returns the credits of the buffers that have ended. It also updates the maximum of messages in flight, from
+// the number that were in flight before the messages in sum left. Of the inline messages, that number counts only
+// those to the process to. restore runs before the handlers of the SEND events, so that a handler can send. But peers
+// that wait for credits of the NI get them first: otherwise a handler that sends again and again would take all of
+// them. Other messages to p that wait go on after these events.
 func (p *peerNI) restore(sum *departed, to nid.ProcessID) {
 	p.mu.Lock()
 	p.credits += sum.credits

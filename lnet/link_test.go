@@ -22,7 +22,7 @@ var errUnplugged = errors.New("test: eth0 has no carrier")
 
 // TestLinkDown: a request by an NI whose link is down fails at once, with the reason.
 // Messages that the driver has are not touched, and answers are passed to it. When the link
-// is up again everything is as before.
+// is up again, everything is as before.
 func TestLinkDown(t *testing.T) {
 	spec.Covers(t, "NS-4")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -87,8 +87,8 @@ func TestLinkStatus(t *testing.T) {
 	}
 }
 
-// TestLinkMoves: the link of an NI goes down. Messages that wait for its credits, and messages
-// that are sent after that, are sent by another NI. If there is no other NI they fail.
+// TestLinkMoves: the link of an NI goes down. Messages that wait for credits of this NI, and messages that are sent
+// after that, leave by another NI. If there is no other NI, they fail.
 func TestLinkMoves(t *testing.T) {
 	spec.Covers(t, "NS-4", "NS-7")
 	r := newRig(t, lnd.Tunables{PeerCredits: 1}, lnet.Config{})

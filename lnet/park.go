@@ -54,8 +54,8 @@ func (p *peerNI) discoversGateway(m *Message) (discover *func(nid.NID)) {
 	return discover
 }
 
-// know stores what discovery knows of the peer. If the peer needs no more discovery, know
-// sends the parked messages.
+// know stores what discovery knows of the peer. If the peer needs no more discovery, know sends the messages that
+// wait for it (parked).
 func (p *peerNI) know(known *Peer) {
 	p.mu.Lock()
 	p.known.Store(known)
@@ -65,8 +65,8 @@ func (p *peerNI) know(known *Peer) {
 	p.review()
 }
 
-// review decides anew whether the peer needs discovery; if not, parked messages are sent. It
-// is entered with p.mu held and returns with it released.
+// review decides anew whether the peer needs discovery; if not, the messages that wait for discovery are sent. It is
+// entered with p.mu held and returns with it released.
 func (p *peerNI) review() {
 	p.current = p.known.Load().upToDate() || p.ni.node.discover.Load() == nil
 	var again *lnd.Message
@@ -78,7 +78,7 @@ func (p *peerNI) review() {
 	p.ni.node.sendAllAgain(again)
 }
 
-// discovered sends the parked messages, or fails them with err.
+// discovered sends the messages that wait for discovery, or fails them with err.
 func (p *peerNI) discovered(err error) {
 	known := p.known.Load()
 	p.vetting.ended(err == nil && known != nil && known.Flags.Has(PeerDiscovered))
@@ -95,8 +95,9 @@ func (p *peerNI) discovered(err error) {
 	p.ni.node.finishAll(list, err)
 }
 
-// unpark moves parked messages to the queue for credits, or, if there is more than one path now or the link has
-// gone down meanwhile, returns them as a list, linked by the field Link. The caller holds p.mu.
+// unpark moves the messages that wait for discovery to the queue for credits. If there is more than one path now, or
+// the link has gone down meanwhile, it returns them instead, as a list that is linked by the field Link. The caller
+// holds p.mu.
 func (p *peerNI) unpark() (again *lnd.Message) {
 	p.asked = false
 	if !p.ni.reaches(p.nid) || p.remote.Peer().Rails() || p.ni.linkError() != nil {

@@ -114,7 +114,8 @@ func TestResends(t *testing.T) {
 	}
 }
 
-// wantHealth compares the sums of health; an NI that does not exist counts 1000.
+// wantHealth checks two sums: of the health of both NIs of the node, and of both NIs of the peer. An NI that does not
+// exist counts 1000.
 func (r *railed) wantHealth(local, remote int) {
 	r.t.Helper()
 	sum := func(targets ...recovery.Target) (sum int) {

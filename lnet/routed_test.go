@@ -233,8 +233,8 @@ func TestUnknownRouterForgotten(t *testing.T) {
 	}
 }
 
-// TestRoutesChangeUnderWay: messages go by one gateway while routes by other gateways are
-// added and removed.
+// TestRoutesChangeUnderWay: no message by one gateway fails while a route by another gateway to the same net is added
+// and removed.
 func TestRoutesChangeUnderWay(t *testing.T) {
 	spec.Covers(t, "RT-13")
 	r := newRouted(t)

@@ -15,7 +15,7 @@ import (
 	"ulnet/portals"
 )
 
-// accounts is a network of two nodes without operations of their own.
+// accounts returns a network of two nodes that start no operations by themselves.
 func accounts(t *testing.T, quality link.Quality) *network {
 	t.Helper()
 	n, err := newNetwork(config{Network: scenario.Network{Nodes: 2, Seed: 1, Topology: &sim.Flat{Link: quality}}})

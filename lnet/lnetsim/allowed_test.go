@@ -96,7 +96,8 @@ func (p *plan) probes() {
 	p.losses(most)
 }
 
-// losses writes what each node may have lost to each other one.
+// losses adds to the scenario how many probes each node may lose to each other node. most is the largest of these
+// numbers.
 func (p *plan) losses(most int) {
 	p.Line("expect lost-probes %d", most)
 	for from := 1; from <= p.nodes; from++ {

@@ -128,8 +128,8 @@ func (o *operation) event(e *portals.Event) {
 	}
 }
 
-// account counts the events: each operation has exactly one SEND event, even if its message was sent several
-// times, at most one ACK or REPLY, and with that no UNLINK event. No event comes with the MD of another
+// account counts the events: each operation has exactly one SEND event, even if its message was sent several times,
+// and at most one ACK or REPLY. After an ACK or REPLY there is no UNLINK event. No event comes with the MD of another
 // operation.
 func (o *operation) account(e *portals.Event) {
 	switch {

@@ -20,7 +20,8 @@ type plan struct {
 	nodes, rails, nets, routers int
 	until                       time.Duration  // end of the time in which faults are made
 	asleep                      map[int][]span // by node: times at which the node is paused
-	// later has functions that write the faults of rails. They are called when the pauses of all nodes are known.
+	// later has functions that add the faults of rails to the scenario. They are called when the pauses of all nodes
+	// are known.
 	later []func()
 	faults
 }
@@ -121,7 +122,7 @@ func (p *plan) awake(node int, at time.Duration) time.Duration {
 	return at
 }
 
-// ofProcess writes a fault of a process, unless the process has another one at that time.
+// ofProcess adds a fault of a node's process to the scenario, unless the process has another fault at that time.
 func (p *plan) ofProcess(node int, begins, ends string) {
 	s := p.span()
 	for _, other := range p.asleep[node] {

@@ -70,8 +70,8 @@ func (n *network) lostAtMost(args scenario.Args) (bool, string) {
 	return n.probes.round > 0 && lost <= args.Int(0), fmt.Sprintf("%d probes from node %v to %v were lost", lost, between.from, between.to)
 }
 
-// probe sends a PUT to every other node. Each round begins with the next node: in a fixed order, LNet's selection in turn
-// might send all probes to a node by the same rail.
+// probe sends a PUT to every other node. Each round begins with another node than the round before: if the order were
+// always the same, LNet, which uses rails in turn, might send all probes to a node by the same rail.
 func (m *member) probe() {
 	m.probing = m.net.probes.begin(m.net.Now())
 	for i := range m.net.cfg.Nodes {

@@ -52,7 +52,7 @@ type Stats struct {
 //   - Do steps at once and never drops. If no other goroutine is applying effects,
 //     the caller applies them, including those of other goroutines' steps, before
 //     Do returns. Config.Turn bounds that.
-//   - Offer leaves the input to Run, in a bounded queue. When that is full the
+//   - Offer leaves the input to Run, in a bounded queue. When that is full, the
 //     newest input is dropped: the caller learns it at once and still owns the
 //     input. It is for messages that are repeated anyway, as in gossip; others go
 //     by Do.

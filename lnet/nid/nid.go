@@ -76,8 +76,8 @@ func fromIP(net Net, a netip.Addr) NID {
 	return n
 }
 
-// FromNumber returns the NID with address number in network net, which may be
-// of any type; of a loopback network the number is 0 whatever is asked for.
+// FromNumber returns the NID with address number in network net, which may be of
+// any type. In a loopback network the address is always 0, whatever number is.
 func FromNumber(net Net, number uint32) NID {
 	if net.IsAny() {
 		return Any()

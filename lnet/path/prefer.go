@@ -43,7 +43,8 @@ func (l *Local) score() score {
 	return score{first: l.first(), second: lack(l.credits.Load()), lastUse: l.lastUse.Load()}
 }
 
-// score compares r with other NIs of its net, as l would use them; l may be nil.
+// score returns the score by which r is compared with other NIs of its net, for a message that leaves by l. l may be
+// nil.
 func (r *Remote) score(l *Local) score {
 	s := score{first: r.first() | 1, second: lack(-r.busy.Load()), lastUse: r.lastUse.Load()}
 	if r.prefers.Load() != nil && r.prefersLocal(l) {

@@ -81,7 +81,7 @@ type Local struct {
 // SetCredits notes how many credits the NI has; negative: messages wait for some.
 func (l *Local) SetCredits(n int) { l.credits.Store(int64(n)) }
 
-// fits reports whether a NID is on the NI's net and its header has room for it.
+// fits reports whether a NID is on the NI's net, and both NIDs fit one form of the header.
 func (l *Local) fits(id nid.NID) bool { return keyOf(l.NID) == keyOf(id) }
 
 // Remote is the state of an NI of another node, whichever NIs of this node reach it.

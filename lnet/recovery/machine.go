@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Settings are those that an operator changes at run time. The zero value is the default.
+// Settings are the settings of recovery that an operator changes at run time. The zero value is the default.
 type Settings struct {
 	// Limit is for how long after its last message a peer NI is pinged (lnet_recovery_limit);
 	// 0: without end.

@@ -115,8 +115,8 @@ func (c *Checker) Step(now time.Duration, in CheckInput, out *CheckOutput) (wake
 	return c.agenda.Next()
 }
 
-// watch replaces the list of gateways to check by in.Targets. Gateways that were on the list before
-// keep the times of their checks.
+// watch makes in.Targets the list of gateways that are checked. Gateways that were on the list before keep the times
+// of their checks.
 func (c *Checker) watch(now time.Duration, in CheckInput) {
 	faster := in.Config.Interval < c.config.Interval || c.config.Interval <= 0
 	c.config = in.Config

@@ -6,7 +6,7 @@ import "time"
 // senders do not count.
 type lack struct {
 	senders int
-	round   uint64 // number of the count, see Ledger.round; of an earlier one, the lack is over
+	round   uint64 // number of the count that found these senders; if that is not the latest one (Ledger.round), none waits any more
 }
 
 func (k *lack) add(round uint64) {
@@ -16,8 +16,9 @@ func (k *lack) add(round uint64) {
 	k.senders++
 }
 
-// lackOf returns the lack for which the first message of n waits that waits for a buffer of a class: room if there is no
-// buffer or memory left, that of its next hop if the next hop has its share, nil otherwise.
+// lackOf looks at the first of the messages of n that wait for a buffer of a class. It returns the lack because of
+// which that message waits: room if there is no buffer or memory left, the lack of its next hop if the next hop has
+// its share of buffers, nil otherwise.
 func (l *Ledger) lackOf(n *Neighbour, class bufferClass, room *lack) *lack {
 	t := n.wants[class].list.head
 	switch {

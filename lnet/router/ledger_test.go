@@ -229,7 +229,8 @@ func TestShareAfterCheck(t *testing.T) {
 	b.wantNext(waiting, true)
 }
 
-// TestLowest: a negative minimum gives the number of messages that waited.
+// TestLowest: the lowest numbers of free buffers and of router credits are negative if messages waited for them:
+// minus the largest number of these messages.
 func TestLowest(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, Config{Small: 1})

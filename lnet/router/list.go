@@ -79,7 +79,7 @@ func (r *ring) pop() *Neighbour {
 	return n
 }
 
-// remove takes n, which follows prev or is the first one, off the ring.
+// remove takes n off the ring. prev is the neighbour before n; nil: n is the first one.
 func (r *ring) remove(prev, n *Neighbour) {
 	if r.cursor == n {
 		r.cursor = prev

@@ -16,7 +16,7 @@ type flow struct {
 	passed   int           // number of messages that have arrived
 }
 
-// flows makes the connections of a neighbour to a next hop each.
+// flows returns n connections of one neighbour. The messages of each connection go to a next hop of its own.
 func flows(n int, fill time.Duration) (list []*flow) {
 	from := NewNeighbour(8)
 	for range n {
@@ -54,9 +54,9 @@ func (b *book) step(f *flow) {
 	}
 }
 
-// TestSlowBySum: senders that hold all buffers end each message just before it is late, and begin another one at once. They
-// delay another sender for less than a minute in ten: then their messages have kept buffers from it for FillTime,
-// added up.
+// TestSlowBySum: senders that hold all buffers end each message just before it is late, and begin another one at
+// once. They delay another sender only in the first of ten minutes. After that they count as slow: the messages of
+// each of them have kept buffers from that sender for FillTime, added up.
 func TestSlowBySum(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-19")
@@ -189,8 +189,8 @@ func TestOthersWait(t *testing.T) {
 	}
 }
 
-// TestSlowSuspended: a router was suspended for a minute while payloads arrived and others waited. They have the usual time
-// from then on.
+// TestSlowSuspended: a router was suspended for a minute while a payload arrived and another message waited. The time
+// of the suspension does not count: no message is late after it.
 func TestSlowSuspended(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-19")

@@ -160,8 +160,7 @@ func TestCaptured(t *testing.T) {
 	}
 }
 
-// checkInfo compares a payload with the ping info that it should be, and
-// returns that encoded.
+// checkInfo compares the ping info in a payload with want, and returns the encoding of what it has parsed.
 func checkInfo(t *testing.T, want *PingInfo, payload []byte) []byte {
 	t.Helper()
 	if want == nil {

@@ -264,8 +264,8 @@ func (p *player) sent(s *said) {
 	p.join(p.what(&s.head), func(q *pair) bool { return q.ours == nil }, func(q *pair) { q.ours = s })
 }
 
-// join adds a message to the oldest pair with the key what that lacks this message's side. If there is
-// none, the message begins a pair.
+// join adds a message to a pair: the oldest one that has the message's key and lacks a message of this side. The
+// parameter what is the key. If there is no such pair, the message begins one.
 func (p *player) join(what string, lacks func(*pair) bool, set func(*pair)) {
 	list := p.open[what]
 	for i, q := range list {

@@ -194,8 +194,8 @@ func (r *recorded) replay(t *testing.T, i int) {
 	}
 }
 
-// reason returns the key of reasons, or of routerReasons if the player routes, with which the
-// difference what begins. If it begins with none of them, reason returns what itself.
+// reason returns the key under which a difference is known: the key of reasons, or of routerReasons if the node is a
+// router, with which the text of the difference begins. If there is none, reason returns the text itself.
 func (p *player) reason(what string) string {
 	known := reasons
 	if p.routes() {
