@@ -123,8 +123,8 @@ func (t *Table) unlink(d *md) {
 	t.deliver(d, o)
 }
 
-// detach takes an attached MD from its ME and makes it a zombie. The ME ends too if it was
-// attached with Unlink. The caller holds p.mu and d.mu.
+// detach takes an attached MD from its ME and makes it a zombie (see die). The ME ends too if it was attached with
+// Unlink. The caller holds p.mu and d.mu.
 func (p *portal) detach(d *md) {
 	ref := d.me
 	e := p.me(ref)

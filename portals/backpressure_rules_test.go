@@ -84,8 +84,8 @@ func wantHeld(t *testing.T, net *network, want int) {
 	}
 }
 
-// TestBackPressureAgain: a handler may fall behind several times, also if another goroutine delivers the
-// payload of the released messages later.
+// TestBackPressureAgain: a handler falls behind three times. Each time the messages above MaxPending are held, and
+// are delivered when the handler has caught up, although another goroutine delivers their payload.
 func TestBackPressureAgain(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		net.later = true

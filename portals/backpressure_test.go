@@ -232,7 +232,7 @@ func TestBackPressureGet(t *testing.T) {
 	})
 }
 
-// TestBackPressureDatagram: a datagram does not wait for a handler.
+// TestBackPressureDatagram: a datagram for an MD whose handler is behind is dropped and counted, not held.
 func TestBackPressureDatagram(t *testing.T) {
 	slowly(t, portals.MD{}, func(t *testing.T, s *slow) {
 		s.put(portals.MaxPending)

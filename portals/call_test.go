@@ -335,8 +335,8 @@ func (h *harness) callStep(net *network, clock *fakeClock, md portals.MDHandle, 
 	return answer
 }
 
-// TestCallIsTracked (PT-29, PT-34): an operation with an OpPtr and without Timeout is tracked
-// like its MD.
+// TestCallIsTracked (PT-29, PT-34): an operation with an OpPtr and without a Timeout is tracked like one without an
+// OpPtr. If its answer does not come in time, the MD is unlinked, and a later answer is dropped.
 func TestCallIsTracked(t *testing.T) {
 	spec.Covers(t, "PT-29", "PT-34")
 	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second}, lnd.Tunables{})

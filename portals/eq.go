@@ -168,7 +168,7 @@ func (q *EQ) Get() (e Event, ok bool, err error) {
 	return e, ok, err
 }
 
-// Wait reads the next event. If there is none it waits for one until ctx ends. ErrOverflow
+// Wait reads the next event. If there is none, it waits for one until ctx ends. ErrOverflow
 // comes with a valid event. While Wait waits, it may receive messages in the caller's goroutine
 // and run the handlers of any MD, so the caller must hold no lock that a handler takes.
 func (q *EQ) Wait(ctx context.Context) (e Event, err error) {

@@ -38,8 +38,8 @@ func newQueue(t *testing.T, size int) (h *harness, q *portals.EQ, send func(n ui
 	}
 }
 
-// TestEQRing (PT-26): the events that are read after n events in rings of various sizes, as
-// "sequence:data", with "!" for an overflow.
+// TestEQRing (PT-26) checks which events are read after a number of events were sent to rings of various sizes. An
+// event is written as "sequence:data", with "!" if ErrOverflow came with it.
 func TestEQRing(t *testing.T) {
 	spec.Covers(t, "PT-26")
 	for name, c := range map[string]struct {

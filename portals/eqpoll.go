@@ -43,8 +43,8 @@ func (t *Table) PollEQs(queues []*EQ, timeout time.Duration) (e Event, which int
 	return e, 0, false, nil
 }
 
-// takeFirst reads an event of the first queue that has one. That a queue of a closed table is empty is an error only if none
-// has an event.
+// takeFirst reads an event of the first queue that has one. If the table is closed, an empty queue has the error
+// ESHUTDOWN, which takeFirst returns only if no queue has an event.
 func takeFirst(queues []*EQ, e *Event) (which int, ok bool, err error) {
 	for i, q := range queues {
 		ok, qerr := q.take(e)

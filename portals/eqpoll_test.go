@@ -98,8 +98,8 @@ func TestPollEQsErrors(t *testing.T) {
 	})
 }
 
-// TestPollEQsBesideWaiters: a goroutine that polls several queues takes no event from
-// goroutines that wait for one of them.
+// TestPollEQsBesideWaiters: one goroutine polls two queues, and another one waits for each of the queues. Together
+// they read all events.
 func TestPollEQsBesideWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, list, send := queues(t, 2)

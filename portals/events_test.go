@@ -96,8 +96,8 @@ func TestFailedSend(t *testing.T) {
 	}
 }
 
-// TestEventBytes: offset and length of an event are those of the bytes that were moved, also
-// across segments.
+// TestEventBytes: Bytes returns the bytes that the operation moved, by the offset and length in its event, also
+// across segments. For SEND and ACK events it returns none.
 func TestEventBytes(t *testing.T) {
 	pieces := []lnd.Segment{[]byte("abc"), nil, []byte("defg")}
 	for name, c := range map[string]struct {

@@ -40,8 +40,8 @@ func fromProcess(peer int) wire.Header {
 	return from(process(peer), putHeader(4, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 5}))
 }
 
-// TestHeldShare (PT-43): peers send messages that a portal holds, on as many connections as they like. Each of them is
-// held as many messages as there is room left for others, so that messages of another peer are held as well.
+// TestHeldShare (PT-43): peers send messages that a portal holds, on as many connections as they like. The portal
+// holds as many messages of each peer as it has room left for, so that messages of another peer are held as well.
 func TestHeldShare(t *testing.T) {
 	spec.Covers(t, "PT-43")
 	for name, tt := range map[string]struct {
@@ -123,7 +123,8 @@ func abandonAll(t *testing.T, _ *harness, list []*lnd.Delivery, net *network) er
 	return nil
 }
 
-// take returns a function that attaches an MD of n bytes, which takes messages or for which they are too long.
+// take returns a function that attaches an MD of n bytes to the portal, which holds messages of 4 bytes. The MD takes
+// them if it is long enough; otherwise they are dropped.
 func take(n int) func(*testing.T, *harness, []*lnd.Delivery, *network) error {
 	return func(_ *testing.T, h *harness, _ []*lnd.Delivery, _ *network) error {
 		h.post(5, portals.Match{}, portals.MD{

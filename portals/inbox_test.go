@@ -203,8 +203,8 @@ func TestInboxUnfinishedBound(t *testing.T) {
 	}
 }
 
-// TestInboxClose: a closed inbox keeps no goroutine waiting, and can be closed and opened
-// again.
+// TestInboxClose: an inbox that was closed, once or twice, posts no buffers, and its portal holds no messages.
+// Another inbox can be opened at the portal.
 func TestInboxClose(t *testing.T) {
 	h, net := newLazy(t)
 	in := openInbox(t, h, func(*portals.Event, []byte) { t.Error("a message after Close") })

@@ -62,7 +62,8 @@ func TestGroupFollowsNI(t *testing.T) {
 	}
 }
 
-// TestGroupJoinsLater: RM-A22: if the new NI cannot join, it tries again when an NI changes.
+// TestGroupJoinsLater: RM-A22: an NI that takes the place of a removed one cannot join the groups of that one. It
+// tries again when its link changes.
 func TestGroupJoinsLater(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	table, c := newCaster(t)

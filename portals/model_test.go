@@ -179,7 +179,8 @@ func (m *model) tryHeld(e *modelME, d *modelMD) {
 	}
 }
 
-// detach makes an MD a zombie; its ME is unlinked too if it was made with Unlink.
+// detach ends an MD: no message finds it any more, and no answer to its operations is tracked. Its ME is unlinked too
+// if it was made with Unlink.
 func (m *model) detach(d *modelMD) {
 	d.dead, d.since = true, 0
 	if e := d.me; e != nil {

@@ -135,9 +135,9 @@ func TestOutboxBounds(t *testing.T) {
 	}
 }
 
-// TestOutboxCrowd: many NIDs read nothing. With MaxMessages, another NID can be sent OwnMessages in any case, and many
-// more while none but one reads nothing. There are never more than MaxMessages, and all can be sent again when those have
-// left.
+// TestOutboxCrowd: many NIDs read nothing. With MaxMessages, the first of them has at most a quarter of these
+// messages on their way, and the second an eighth. However many there are, OwnMessages can be sent to another NID.
+// There are never more than MaxMessages on their way. When all have left, as many can be sent again.
 func TestOutboxCrowd(t *testing.T) {
 	const most, own = 1024, 4
 	o := newOutbox(t, portals.OutboxConfig[string]{MaxMessages: most, OwnMessages: own})
