@@ -18,9 +18,9 @@ func (c *conn) event(vc verbs.Conn, e verbs.Event) {
 			return
 		}
 		c.notEstablished(func() {
-			p := c.peer
+			p, mtu := c.peer, c.ni.dev.Attr().MTU
 			p.mu.Lock()
-			p.step(peerIn{kind: peerRejected, ask: c.ask, private: e.Private, reason: e.Reason})
+			p.step(peerIn{kind: peerRejected, ask: c.ask, private: e.Private, reason: e.Reason, mtu: mtu})
 			p.unlock()
 		})
 	case verbs.Unreachable:

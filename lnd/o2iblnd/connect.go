@@ -21,6 +21,8 @@ func (ni *NI) connect(p *peer, a ask) {
 	to := netip.AddrPortFrom(p.id.Addr(), ni.cfg.Service)
 	cfg := ni.connConfig(c, a.depth, private)
 	cfg.MTU = cmp.Or(a.mtu, cfg.MTU)
+	device := ni.dev.Attr().MTU
+	c.ask.mtu = min(cmp.Or(cfg.MTU, device), device)
 	if a.redial {
 		cfg.Timeout = min(cfg.Timeout, redialTimeout)
 	}

@@ -108,18 +108,29 @@ func TestMTUNarrows(t *testing.T) {
 	}
 }
 
-// TestMTUNarrowsDuringConnect: an interface gets a smaller MTU while a request is under way. Bulk data does not wait for
-// packets that cannot leave, even if the peer grants the request.
+// TestMTUNarrowsDuringConnect: an interface gets a smaller MTU while a request is under way, which the peer grants. The
+// messages that wait for the connection, small and large, arrive over one whose packets fit, and lnet does not hear that
+// the peer is down. When the former MTU is back, new connections to this peer have the former packet size.
 func TestMTUNarrowsDuringConnect(t *testing.T) {
 	v, mtus := narrowingPair(t)
+	follow := func(mtu int) {
+		mtus[0] = mtu
+		v.nis[0].LinkUp()
+	}
 	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 100))
-	mtus[0] = 1500
-	v.nis[0].LinkUp()
-	v.until("the end of the first message", time.Second, func(s *sink) bool { return s.finished == 1 }, v.ups[0])
-	arrived := v.ups[1].arrived
-	v.ups[0].errs = nil
 	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 100_000))
-	v.until("bulk data", time.Second, func(s *sink) bool { return s.arrived == arrived+1 && len(s.errs) == 0 }, v.ups[1])
+	follow(1500)
+	v.until("the messages", time.Second, func(s *sink) bool { return s.finished == 2 }, v.ups[0])
+	if s := v.ups[0]; len(s.errs) > 0 || len(s.downs) > 0 || v.ups[1].arrived != 2 {
+		t.Errorf("%d messages have arrived, errors %v, down %v", v.ups[1].arrived, s.errs, s.downs)
+	}
+	if c := v.nis[0].Snapshot().Counters; c.Of(RejectedMTU) != 1 {
+		t.Errorf("%d requests were repeated because of the MTU", c.Of(RejectedMTU))
+	}
+	follow(9000)
+	if got := v.nis[0].peer(v.nis[1].nid).set.ask().mtu; got != 0 {
+		t.Errorf("later connections get packets of %d bytes", got)
+	}
 	for i := range v.nis {
 		v.shut(i)
 	}

@@ -1,7 +1,6 @@
 package o2iblnd
 
 import (
-	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +34,7 @@ type peer struct {
 func newPeer(ni *NI, id nid.NID) *peer {
 	return &peer{
 		ni: ni, id: id, timerAt: machine.Never,
-		set: newPeerSet(peerSetConfig{self: ni.nid, peer: id, stamp: ni.stamp, depth: ni.depth, connsPerPeer: ni.cfg.ConnsPerPeer, mtu: min(cmp.Or(ni.cfg.IBMTU, ni.attr.MTU), ni.attr.MTU), fixedMTU: ni.attr.FixedMTU}),
+		set: newPeerSet(peerSetConfig{self: ni.nid, peer: id, stamp: ni.stamp, depth: ni.depth, connsPerPeer: ni.cfg.ConnsPerPeer, fixedMTU: ni.attr.FixedMTU}),
 	}
 }
 

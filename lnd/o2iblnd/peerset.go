@@ -54,7 +54,6 @@ type peerSetConfig struct {
 	stamp        uint64 // incarnation stamp of this NI
 	depth        int    // queue depth: peer_credits
 	connsPerPeer int
-	mtu          int  // path MTU that is configured, or the device's
 	fixedMTU     bool // the device cannot request another path MTU
 }
 

@@ -1,7 +1,6 @@
 package o2iblnd
 
 import (
-	"cmp"
 	"time"
 
 	"ulnet/lnd/o2iblnd/kib"
@@ -75,7 +74,7 @@ func (s *peerSet) interpret(in peerIn, out *peerOut) (why Reason, again bool) {
 	case cmStaleConnection:
 		return RejectedStale, true
 	case cmInvalidMTU:
-		return RejectedMTU, s.lowerMTU(in.ask.mtu)
+		return RejectedMTU, s.lowerMTU(in.ask.mtu, in.mtu)
 	case cmConsumerDefined:
 	default:
 		return Rejected, false
@@ -121,9 +120,13 @@ func (s *peerSet) learn(r *kib.Reject, out *peerOut) {
 
 // lowerMTU halves the path MTU after the peer's CM has refused it. A REJ may name an MTU that the peer would accept, but
 // need not (IBTA vol. 1 §12.6.7.2). lowerMTU returns false if the refused MTU is the smallest one, or if the device can
-// use only one.
-func (s *peerSet) lowerMTU(asked int) bool {
-	if asked = cmp.Or(asked, s.cfg.mtu); asked <= minMTU || s.cfg.fixedMTU {
+// use only one. If the device has got a smaller MTU since the request, the next request names that one, and nothing is
+// known yet of what the peer refuses.
+func (s *peerSet) lowerMTU(asked, device int) bool {
+	switch {
+	case device < asked:
+		return true
+	case asked <= minMTU || s.cfg.fixedMTU:
 		return false
 	}
 	next := asked / 2

@@ -27,6 +27,7 @@ type peerIn struct {
 	ask     ask    // for peerConnected, peerRejected: parameters of the request
 	private []byte // for peerConnected, peerRejected: private data of the answer
 	reason  uint16 // for peerRejected: reason code of the connection manager
+	mtu     int    // for peerRejected: present path MTU of the device
 	err     *Error // error of a failed or closed connection
 }
 
@@ -36,7 +37,7 @@ type ask struct {
 	stamp    uint64 // incarnation of the peer as far as it is known
 	depth    int    // queue depth
 	maxFrags int
-	mtu      int  // path MTU in bytes; 0: as configured
+	mtu      int  // path MTU in bytes; 0, before the request was sent: as configured, or that of the device
 	redial   bool // no message waits for the connection: see redials
 }
 

@@ -1,6 +1,7 @@
 package o2iblnd
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ type setHarness struct {
 }
 
 func newSetHarness(t *testing.T, self, peer nid.NID) *setHarness {
-	return &setHarness{t: t, now: time.Second, s: newPeerSet(peerSetConfig{self: self, peer: peer, stamp: 77, depth: 8, connsPerPeer: 1, mtu: 4096})}
+	return &setHarness{t: t, now: time.Second, s: newPeerSet(peerSetConfig{self: self, peer: peer, stamp: 77, depth: 8, connsPerPeer: 1})}
 }
 
 func (h *setHarness) step(in peerIn) peerOut {
@@ -174,7 +175,9 @@ func TestRejects(t *testing.T) {
 // for which no message waits.
 func TestSmallerMTUs(t *testing.T) {
 	refuse := func(h *setHarness, queued bool) peerOut {
-		return h.step(peerIn{kind: peerRejected, queued: queued, ask: h.s.ask(), reason: cmInvalidMTU, private: make([]byte, 148)})
+		a := h.s.ask()
+		a.mtu = cmp.Or(a.mtu, 4096)
+		return h.step(peerIn{kind: peerRejected, queued: queued, ask: a, mtu: 4096, reason: cmInvalidMTU, private: make([]byte, 148)})
 	}
 	for _, queued := range []bool{true, false} {
 		h := newSetHarness(t, lowNID, highNID)
@@ -204,7 +207,9 @@ func TestCMRejects(t *testing.T) {
 		again  bool
 	}{{8, NoListener, false}, {10, RejectedStale, true}, {25, Rejected, false}, {26, RejectedMTU, true}, {28, Rejected, false}} {
 		h := newSetHarness(t, lowNID, highNID)
-		out := h.step(peerIn{kind: peerRejected, queued: true, ask: h.connect(), reason: tt.reason, private: make([]byte, 148)})
+		a := h.connect()
+		a.mtu = 1024
+		out := h.step(peerIn{kind: peerRejected, queued: true, ask: a, mtu: 1024, reason: tt.reason, private: make([]byte, 148)})
 		if out.reason != tt.want || (out.connect == 1) != tt.again {
 			t.Errorf("reason %d: %+v, want %v, again %v", tt.reason, out, tt.want, tt.again)
 		}

@@ -101,7 +101,7 @@ type EventKind uint8
 // other kinds.
 const (
 	Established  EventKind = iota + 1
-	Rejected               // the peer rejected the request
+	Rejected               // the peer rejected the request, or this side what the peer granted
 	Unreachable            // no answer came in time, or there is no route to the peer
 	Disconnected           // the peer, Disconnect, or a failure has ended the connection: see Status
 )
@@ -114,7 +114,8 @@ type Event struct {
 	// upcall.
 	Private []byte
 	// Reason of Rejected is the CM's reason code: 28 if the peer's consumer rejected the request, 8 if
-	// there is no listener, 10 if the peer takes this connection for an older one.
+	// there is no listener, 10 if the peer takes this connection for an older one, 26 if the path MTU is too large for
+	// the peer, or has become too large for this side since the request.
 	Reason uint16
 	// Status of Disconnected is Success, or the error that ended the connection.
 	Status Status

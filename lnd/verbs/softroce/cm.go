@@ -15,7 +15,7 @@ import (
 type cmConfig struct {
 	Addr netip.Addr
 	GUID ibta.GUID
-	MTU  ibta.MTU // largest MTU that a peer may ask for
+	MTU  ibta.MTU // largest MTU of new connections
 	Rand *rand.Rand
 	// MaxConns and MaxConnsEach bound the connections in all states: MaxConns those of all peers together,
 	// MaxConnsEach those of one peer. At a limit the one that has been ending for longest is evicted; if none is ending,
@@ -79,7 +79,7 @@ type cmEventKind uint8
 const (
 	cmRequested    cmEventKind = iota + 1 // a peer requests a connection
 	cmEstablished                         // the connection is established; Peer is set for the asking side
-	cmRejected                            // the peer rejected the request
+	cmRejected                            // the peer rejected the request, or one side what the other granted
 	cmUnreachable                         // no answer came to the request
 	cmDisconnected                        // the connection has ended by either side
 )

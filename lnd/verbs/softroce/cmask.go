@@ -81,9 +81,21 @@ func (c *cm) granted(now time.Duration, from netip.Addr, tid uint64, r *ibta.REP
 		return
 	}
 	n.remote, n.remoteQPN, n.guid = r.LocalID, r.QPN, r.LocalGUID
-	if c.stale(now, n, out) {
-		c.reply(n, ibta.AttrREJ, &ibta.REJ{LocalID: n.id, RemoteID: n.remote, Rejected: ibta.RejectedREP, Reason: ibta.RejectStale}, out)
-		out.event(cmEvent{Kind: cmRejected, ID: n.id, Reason: ibta.RejectStale}, nil)
+	c.take(now, n, r, out)
+}
+
+// take establishes the connection n, which the REP r grants, unless it cannot be used any more.
+func (c *cm) take(now time.Duration, n *cmConn, r *ibta.REP, out *cmOutput) {
+	var reason ibta.RejectReason
+	switch {
+	case c.stale(now, n, out):
+		reason = ibta.RejectStale
+	case n.end.MTU > c.cfg.MTU: // the interface has got a smaller MTU since the REQ
+		reason = ibta.RejectMTU
+	}
+	if reason != 0 {
+		c.reply(n, ibta.AttrREJ, &ibta.REJ{LocalID: n.id, RemoteID: n.remote, Rejected: ibta.RejectedREP, Reason: reason}, out)
+		out.event(cmEvent{Kind: cmRejected, ID: n.id, Reason: reason}, nil)
 		c.forget(n)
 		return
 	}

@@ -174,9 +174,6 @@ func (s *cmShell) event(e *cmEvent) func() {
 	last := verbs.Event{Private: private, Reason: uint16(e.Reason)}
 	switch e.Kind {
 	case cmEstablished:
-		if c.asking && e.Peer.MTU > s.cm.cfg.MTU { // the interface has got a smaller MTU since the request
-			return func() { s.disconnect(c) }
-		}
 		if c.asking {
 			c.open(c.peer, e.Peer, c.retry, e.Peer.RNRRetryCount, ibta.AckTimeout(ackTimeout))
 		}
