@@ -13,15 +13,19 @@ import (
 const (
 	// maxAhead is how many packets of one direction wait; rxe has at most 128 on the way.
 	maxAhead = 256
-	// maxAheadTime is how long a packet waits. A lost packet is sent again after the timeout that Linux asks for, 2.1 s. IBTA
-	// lets adapters wait four times as long.
+	// maxAheadTime is how long a packet waits if the acknowledgements of the responder are not in the capture, and before it is
+	// dropped as a stray one. A lost packet is sent again after the timeout that Linux asks for, 2.1 s. IBTA lets
+	// adapters wait four times as long.
 	maxAheadTime = 10 * time.Second
-	// largestAhead is how many packets of one direction can be missing at most: a packet further ahead is a stray one.
-	largestAhead = 64 * maxAhead
+	// largestAhead is how many packets of one direction are under way at most.
+	largestAhead = 8 * maxAhead
 )
 
 // wait keeps a packet that came too early. If too many packets wait, it makes room.
 func (fl *roceFlow) wait(f *roceFrame) {
+	if f.PSN.Sub(fl.next) >= 1<<23-2*largestAhead { // so far ahead that its PSN cannot be compared
+		return
+	}
 	i := len(fl.ahead)
 	for i > 0 && fl.ahead[i-1].PSN.Sub(f.PSN) > 0 {
 		i--
@@ -32,25 +36,27 @@ func (fl *roceFlow) wait(f *roceFrame) {
 	}
 	kept := *f
 	kept.raw, kept.Payload = nil, bytes.Clone(f.Payload)
-	kept.awaits, kept.since = fl.next, fl.c.r.d.clock.now
+	kept.since = fl.c.r.d.clock.now
 	fl.ahead = slices.Insert(fl.ahead, i, &kept)
 	fl.c.r.waiting += kept.pages()
 	for len(fl.ahead) > maxAhead || len(fl.ahead) > 0 && fl.c.r.waiting >= maxWaiting {
 		fl.makeRoom()
 	}
+	fl.settle(false)
 }
 
-// makeRoom gives up the packets that are missing before the first one that waits, unless there are too many of them and
-// the responder has not acknowledged them: then the packets that wait are stray ones, and it drops the last one.
+// makeRoom drops the last of the packets that wait, if there are stray ones, and otherwise gives up the packets that are
+// missing before the first one.
 func (fl *roceFlow) makeRoom() {
-	if fl.ahead[0].PSN.Sub(fl.next) <= largestAhead || fl.told == 0 {
-		fl.skip()
-		return
+	if fl.heard() {
+		for i := range fl.ahead {
+			if fl.beyond(i) {
+				fl.discard(len(fl.ahead) - 1)
+				return
+			}
+		}
 	}
-	last := len(fl.ahead) - 1
-	fl.c.r.waiting -= fl.ahead[last].pages()
-	fl.c.r.d.counts.Outside++
-	fl.ahead = slices.Delete(fl.ahead, last, last+1)
+	fl.skip()
 }
 
 // pages returns how many pages a waiting packet counts as. That is a little more than the memory
@@ -87,22 +93,84 @@ func (fl *roceFlow) skip() {
 	fl.catchUp()
 }
 
-// acknowledged is called when the packet f acknowledges that the responder has all packets up to psn.
-func (fl *roceFlow) acknowledged(f *roceFrame, psn ibta.PSN) {
-	fl.acked, fl.told = psn, f.at.Frame
-	for len(fl.ahead) > 0 && psn.Sub(fl.ahead[0].PSN) >= 0 {
-		fl.skip()
-	}
+// acknowledged records that the responder has acknowledged all packets up to psn.
+func (fl *roceFlow) acknowledged(psn ibta.PSN) {
+	fl.acked, fl.toldAt, fl.told = psn, fl.c.r.d.clock.now, true
+	fl.settle(false)
 }
 
-// lacks reports whether the responder does not have all packets before f: in a packet that was captured after f,
-// it acknowledged only earlier ones.
-func (fl *roceFlow) lacks(f *roceFrame) bool { return fl.told > f.at.Frame && f.PSN.Sub(fl.acked) > 1 }
+// settle gives up packets that the capture lacks although the responder has acknowledged them. It does so at once if an
+// answer to them is about to be reported (answered), and otherwise after queueTimeout, as with segments of TCP.
+func (fl *roceFlow) settle(answered bool) {
+	r := fl.c.r
+	for len(fl.ahead) > 0 && !fl.lacks(0) {
+		if fl.due == 0 {
+			fl.sure, fl.due = fl.acked, r.d.clock.now+queueTimeout
+		}
+		if answered {
+			fl.sure = fl.acked
+		} else if r.d.clock.now < fl.due {
+			if !fl.listed {
+				fl.listed, r.due = true, append(r.due, fl)
+			}
+			return
+		}
+		fl.moved, fl.due = r.d.clock.now, 0
+		for len(fl.ahead) > 0 && fl.ahead[0].PSN.Sub(fl.sure) <= 1 {
+			fl.skip()
+		}
+	}
+	fl.due = 0
+}
 
-// end processes all packets that wait, drops stray ones, and reports an unfinished message.
+// settleDue gives up acknowledged packets for which flows have waited for queueTimeout. If f is the next request in
+// order of its side, it may be an answer to what its sender has received.
+func (r *roce) settleDue(c *roceConn, side Side, f *roceFrame) {
+	own := c.flows[side]
+	answer := f.OpCode != ibta.Acknowledge && (!own.known || own.next == f.PSN)
+	due := r.due
+	r.due = due[:0]
+	for i, fl := range due {
+		fl.listed = false
+		ends := &fl.c.Ends
+		fl.settle(len(due)-i > maxDue || answer && ends[fl.side].Addr() == f.dst && ends[fl.side.Other()].Addr() == f.src)
+	}
+	clear(due[len(r.due):])
+}
+
+// heard reports whether the acknowledgements of the responder are in the capture.
+func (fl *roceFlow) heard() bool { return fl.told && fl.c.r.d.age(fl.toldAt) < ackTimeout }
+
+// lacks reports whether the responder has not acknowledged all packets before the waiting one at i.
+func (fl *roceFlow) lacks(i int) bool { return !fl.told || fl.ahead[i].PSN.Sub(fl.acked) > 1 }
+
+// beyond reports whether the waiting packet at i is a stray one, which is damaged or was sent by another node: more
+// packets than can be under way are missing before it, and the responder has not acknowledged them.
+func (fl *roceFlow) beyond(i int) bool {
+	from := fl.next
+	if i > 0 {
+		from = fl.ahead[i-1].PSN
+	}
+	return fl.ahead[i].PSN.Sub(from) > largestAhead && fl.lacks(i)
+}
+
+// leftBehind reports whether the first waiting packet is a stray one because the responder lacks packets before it after a
+// time in which no acknowledgement is under way, and the flow has gone on with other packets before it.
+func (fl *roceFlow) leftBehind() bool {
+	since := fl.ahead[0].since
+	return fl.toldAt >= since+reorderTimeout && fl.moved > since && fl.lacks(0)
+}
+
+// discard drops and counts the waiting packet at i, which is a stray one.
+func (fl *roceFlow) discard(i int) {
+	fl.c.r.waiting -= fl.ahead[i].pages()
+	fl.c.r.d.counts.Outside++
+	fl.ahead = slices.Delete(fl.ahead, i, i+1)
+}
+
+// end processes all packets that wait, and reports an unfinished message.
 func (fl *roceFlow) end() {
-	for len(fl.ahead) > 0 {
-		fl.giveUp()
+	for len(fl.ahead) > 0 && fl.giveUp(true) {
 	}
 	fl.abandon(ErrCut)
 }
@@ -129,20 +197,23 @@ func (r *roce) flushOld() {
 
 // flushOld gives up the packets for which later ones have waited for too long.
 func (fl *roceFlow) flushOld() {
-	for len(fl.ahead) > 0 && fl.c.r.d.age(fl.ahead[0].since) >= maxAheadTime {
-		fl.giveUp()
+	for len(fl.ahead) > 0 && fl.giveUp(false) {
 	}
 }
 
-// giveUp gives up the packets that are missing before the first waiting packet. But it drops that packet instead,
-// as damaged or sent by another node, if the responder does not have the missing packets either, and the flow went
-// on with packets before it, or it is too far ahead.
-func (fl *roceFlow) giveUp() {
-	f := fl.ahead[0]
-	if fl.lacks(f) && (fl.next != f.awaits || f.PSN.Sub(fl.next) > largestAhead) {
-		fl.pop()
-		fl.c.r.d.counts.Outside++
-		return
+// giveUp gives up the packets that are missing before the first waiting packet, or drops that packet as a stray one. It
+// returns false if the packet waits on, which it does not if end is set.
+func (fl *roceFlow) giveUp(end bool) bool {
+	if !end && fl.c.r.d.age(fl.ahead[0].since) < maxAheadTime {
+		return false
 	}
-	fl.skip()
+	switch heard := fl.heard(); {
+	case heard && (fl.beyond(0) || fl.leftBehind()):
+		fl.discard(0)
+	case end || !heard:
+		fl.skip()
+	default:
+		return false
+	}
+	return true
 }

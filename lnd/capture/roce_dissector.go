@@ -36,6 +36,7 @@ type roce struct {
 	moving list.List // list of *Transfer: all unfinished transfers, the oldest in front
 
 	waiting int           // pages of all packets that wait for earlier ones
+	due     []*roceFlow   // flows in which packets are missing that were acknowledged a moment ago
 	flushed time.Duration // when flushOld last looked for packets that have waited for too long, on the clock
 
 	rec   Record
@@ -64,13 +65,12 @@ func newRoce(d *Dissector) *roce {
 type roceFrame struct {
 	src, dst netip.Addr
 	ibta.Packet
-	raw    []byte // bytes of the packet from BTH to ICRC
-	cut    int    // bytes at the end of raw that were not captured
-	gap    int    // bytes of the payload that were not captured
-	err    error
-	at     Stamp
-	awaits ibta.PSN      // of a packet that waits: the first packet that was missing when it came
-	since  time.Duration // of a packet that waits: when it came, on the clock
+	raw   []byte // bytes of the packet from BTH to ICRC
+	cut   int    // bytes at the end of raw that were not captured
+	gap   int    // bytes of the payload that were not captured
+	err   error
+	at    Stamp
+	since time.Duration // of a packet that waits: when it came, on the clock
 }
 
 // packet processes a UDP packet if it is one of RoCE, which the result tells.
@@ -149,6 +149,9 @@ func (r *roce) frame(f *roceFrame) {
 	}
 	c, side := r.find(f)
 	r.emitPacket(c, side, f)
+	if len(r.due) > 0 {
+		r.settleDue(c, side, f)
+	}
 	switch {
 	case f.err == ibta.ErrOpCode:
 		c.flows[side].pass(f)

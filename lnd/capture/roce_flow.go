@@ -1,6 +1,8 @@
 package capture
 
 import (
+	"time"
+
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs/ibta"
 )
@@ -18,8 +20,14 @@ type roceFlow struct {
 	known bool // whether next has a value
 	next  ibta.PSN
 	ahead []*roceFrame // packets that came early, in order of their PSN
-	acked ibta.PSN     // the responder has all packets up to this one
-	told  uint64       // number of the packet that said acked; 0: there is none
+
+	moved  time.Duration // when the flow last went on with packets in order, or behind acknowledged ones, on the clock
+	told   bool          // the capture has acknowledgements of the responder, and acked is known
+	acked  ibta.PSN      // the responder has all packets up to this one
+	toldAt time.Duration // when that was captured, on the clock
+	due    time.Duration // when the packets missing before the one behind sure are given up; 0: none are
+	sure   ibta.PSN
+	listed bool // is one of roce.due
 
 	recent [64]ibta.PSN // PSNs of the latest packets that requested a RoCE ACK
 	count  int
@@ -45,6 +53,7 @@ func (fl *roceFlow) arrive(f *roceFrame) {
 	case diff < 0:
 		fl.c.r.d.counts.Repeated++
 	case diff == 0:
+		fl.moved = fl.c.r.d.clock.now
 		fl.take(f)
 		fl.catchUp()
 	default:
@@ -74,7 +83,9 @@ func (fl *roceFlow) asked(psn ibta.PSN) bool {
 
 // take processes a packet whose PSN is the next one in order.
 func (fl *roceFlow) take(f *roceFrame) {
-	fl.next = f.PSN.Add(1)
+	if fl.next = f.PSN.Add(1); fl.next.Sub(fl.acked) > largestAhead {
+		fl.told = false // the capture lacks later acknowledgements
+	}
 	if f.OpCode.IsFirst() {
 		fl.abandon(ErrLost)
 	}
@@ -138,5 +149,5 @@ func (c *roceConn) acknowledged(f *roceFrame, side Side) {
 	if s := f.AETH.Syndrome; !s.IsAck() {
 		psn = psn.Add(-1) // a NAK acknowledges the packets before its PSN
 	}
-	c.flows[side.Other()].acknowledged(f, psn)
+	c.flows[side.Other()].acknowledged(psn)
 }
