@@ -15,6 +15,9 @@ func (d *delegation) register(m *Machine) {
 		d.due = machine.Never
 		return
 	}
+	if len(d.left) > 0 { // the supervisor removes members that left first: it would add those that joined and left
+		d.joined = slices.DeleteFunc(d.joined, func(n wire.Named) bool { return !m.view.has(m.cfg.Table.Lookup(n.ID)) })
+	}
 	r := &wire.Dispatch{
 		Kind: wire.Register, Zone: m.cfg.Zone, Activation: d.own, Registration: d.registration,
 		Size: uint32(m.view.members), Hash: m.view.hash, Known: d.known, Joined: d.joined, Left: d.left,

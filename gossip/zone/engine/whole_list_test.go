@@ -211,3 +211,36 @@ func TestWholeOvertaken(t *testing.T) {
 		}
 	}
 }
+
+// TestJoinedAndLeft: a member joins and leaves before the delegate reports either. The report lists the member as one
+// that left only, because the supervisor removes members that left before it adds those that joined (MS-97).
+func TestJoinedAndLeft(t *testing.T) {
+	spec.Covers(t, "MS-97")
+	r := newReporter(t)
+	report := func() (joined, left int) {
+		for end := r.now + time.Second; r.now < end; {
+			r.now += 10 * time.Millisecond
+			if r.step(Input{}); r.count() {
+				joined, left = joined+len(r.last.Joined), left+len(r.last.Left)
+				r.answer(0)
+			}
+		}
+		return joined, left
+	}
+	report()
+	r.alive(3, v(1, 1)) // reported at once, and the following changes after τ
+	r.count()
+	r.alive(2, v(1, 1))
+	r.alive(4, v(1, 1))
+	r.leave(2, v(1, 1), 0)
+	if joined, left := report(); joined != 1 || left != 1 {
+		t.Errorf("the report lists %d members that joined, and %d that left", joined, left)
+	}
+	r.leave(3, v(1, 1), 0)
+	r.count()
+	r.leave(4, v(1, 1), 0)
+	r.alive(4, v(2, 1))
+	if joined, left := report(); joined != 1 || left != 1 {
+		t.Errorf("after a restart, the report lists %d members that joined, and %d that left", joined, left)
+	}
+}
