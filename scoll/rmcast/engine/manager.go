@@ -48,6 +48,7 @@ type departure struct {
 	id     wire.ID
 	last   wire.Version
 	silent bool // the member was silent; it may be alive
+	again  bool // the node may join again even if there is no room for further nodes, see readmit
 }
 
 // Manager is the state machine of a manager. It assigns communication numbers, and announces
@@ -249,7 +250,7 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 		return
 	case !g.mayJoin(from):
 		return
-	case !g.room():
+	case !g.room(from):
 		g.stats.Full++
 		g.refuse(from, o, wire.RefusedFull)
 		return
@@ -278,10 +279,9 @@ func (g *Manager) rejoins(m *managed) {
 	}
 }
 
-// room reports whether a list with one more member still fits, even if all departed members
-// are on it.
-func (g *Manager) room() bool {
-	return g.next != 0 && len(g.members) < g.cfg.Members && !g.crowded()
+// room reports whether a list with one more member, on a node, still fits, even if all departed members are on it.
+func (g *Manager) room(id nid.NID) bool {
+	return g.next != 0 && len(g.members) < g.cfg.Members && (!g.crowded() || g.returns(id))
 }
 
 // add puts a member on the manager's next list.

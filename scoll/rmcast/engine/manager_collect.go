@@ -243,7 +243,7 @@ func (g *Manager) oust(failed []wire.ID) {
 // departs records a failed member, as long as a list has room for it.
 func (g *Manager) departs(id wire.ID, silent bool) {
 	if len(g.departed) < g.cfg.Members {
-		g.departed = append(g.departed, departure{id, g.version, silent})
+		g.departed = append(g.departed, departure{id: id, last: g.version, silent: silent})
 	}
 }
 

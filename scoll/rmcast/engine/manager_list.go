@@ -20,6 +20,9 @@ func (g *Manager) settle() {
 	if all && g.usable != g.version && g.version.IsValid() {
 		g.usable, tell = g.version, true
 		g.adopt()
+		if g.dropKeepers() {
+			return
+		}
 	}
 	if g.changed && all && len(g.collect.probes) == 0 && g.pace() <= g.now {
 		g.publish(true)
@@ -127,7 +130,7 @@ func (g *Manager) fail(silent bool, which func(*managed) bool) {
 				delete(g.base.ids, m.ID)
 			}
 			if m.listed {
-				g.departed = append(g.departed, departure{m.ID, g.version, silent})
+				g.departed = append(g.departed, departure{id: m.ID, last: g.version, silent: silent})
 				failed = true
 			}
 			g.expel(m.ID)

@@ -88,14 +88,26 @@ func (g *Manager) watch() {
 	}
 	g.weigh()
 	g.dropUnacknowledged()
-	g.noteKeeping()
 	if g.cfg.MemberTimeout > 0 && !g.alone {
 		g.dropSilent()
+	}
+	g.dropKeepers()
+}
+
+// discount takes members that were left behind out of the electorate when they are known to have ended, as when their
+// node has joined again.
+func (g *Manager) discount() {
+	for i := range g.departed {
+		if d := &g.departed[i]; d.silent && g.ended(d.id) {
+			d.silent = false
+			delete(g.base.ids, d.id)
+		}
 	}
 }
 
 // weigh checks whether a majority of the electorate is heard.
 func (g *Manager) weigh() {
+	g.discount()
 	before := g.alone
 	g.setAlone(len(g.base.ids) > 0 && 2*g.hears(noMember) <= len(g.base.ids))
 	if before && !g.alone {
@@ -118,13 +130,13 @@ func (g *Manager) setAlone(alone bool) {
 	g.out.emit(e)
 }
 
-// dropSilent leaves behind the members that for MemberTimeout have not reported, have not acknowledged a list, or have
-// used a list that is too old (noteKeeping). It does so only if the members that it hears besides them are a majority
-// of the electorate. Members left behind may be alive, and messages in flight are reported as not delivered to them.
+// dropSilent leaves behind the members that for MemberTimeout have not reported or have not acknowledged a list. It does
+// so only if the members that it hears besides them are a majority of the electorate. Members left behind may be alive,
+// and messages in flight are reported as not delivered to them.
 func (g *Manager) dropSilent() {
 	since := g.now - g.cfg.MemberTimeout
 	late := func(m *managed) bool {
-		return m.listed && g.patientAt <= since && (m.heardAt <= since || m.known != g.version && m.behindAt <= since || m.fewAt <= since)
+		return m.listed && g.patientAt <= since && (m.heardAt <= since || m.known != g.version && m.behindAt <= since)
 	}
 	if !slices.ContainsFunc(g.members, late) || 2*g.hears(late) <= len(g.base.ids) {
 		return

@@ -115,7 +115,7 @@ func (g *Manager) elect() {
 		g.next = 1 // the answers of the members raise this number above the communication numbers that are in use
 	}
 	for i, id := range w.list.Departed {
-		g.departed = append(g.departed, departure{id, g.version, i >= len(w.list.Departed)-int(w.list.Silent)})
+		g.departed = append(g.departed, departure{id: id, last: g.version, silent: i >= len(w.list.Departed)-int(w.list.Silent)})
 	}
 	g.out.emit(Effect{Kind: Elected, Version: g.version})
 	g.collect = collect{}
