@@ -78,7 +78,11 @@ func (r *request) Accept(cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Eve
 	}
 	c, err := r.accept(cfg, events)
 	if err != nil {
-		_ = r.refuse(ibta.RejectNoResources, nil) // an error means that the request is gone
+		reason := ibta.RejectNoResources
+		if r.end.MTU > r.hub.cm.mtu() { // the interface has got a smaller MTU since the request
+			reason = ibta.RejectMTU
+		}
+		_ = r.refuse(reason, nil) // an error means that the request is gone
 		return nil, err
 	}
 	return c, nil
