@@ -84,7 +84,7 @@ func (p *peerNI) post(i *Inline, payload lnd.Payload) (flush lnd.Flusher, taken 
 	return flush, taken
 }
 
-// address fills in which process the message i is sent to, the one in its header, at p's NID.
+// address sets the process that the message i is sent to: its PID is the one in the message's header, its NID is p's.
 func (p *peerNI) address(i *Inline) {
 	// An assignment of its own: if it were joined with the line below, the new values would be copied first,
 	// which stalls the processor.

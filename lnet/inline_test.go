@@ -201,8 +201,8 @@ func TestPostCounts(t *testing.T) {
 	}
 }
 
-// TestPostShares: the messages in one buffer have one credit, whether they leave or fail. What waits
-// for credits goes on in order, small messages in buffers too.
+// TestPostShares: the messages in one buffer have one credit, whether they leave or fail. Messages that wait for
+// credits go on in their order, small ones in buffers, too.
 func TestPostShares(t *testing.T) {
 	for name, end := range map[string]func(*poster){
 		"left": (*poster).leave,

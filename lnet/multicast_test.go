@@ -64,7 +64,8 @@ func newCaster(t *testing.T) (*lnet.Node, *upper, *caster) {
 	return r.node, r.up, c
 }
 
-// TestJoinGroup: the driver joins a group for the first member, and leaves it with the last.
+// TestJoinGroup: the driver joins a group at the first call of JoinGroup, and leaves it when LeaveGroup has been
+// called as many times as JoinGroup.
 func TestJoinGroup(t *testing.T) {
 	node, _, c := newCaster(t)
 	ni, err := node.MulticastNI(nid.NID{})

@@ -221,8 +221,8 @@ func (p *peerNI) launchSmall() *Message {
 	}
 }
 
-// next takes a message that has its credits off the queue; nil if there is
-// none. The caller holds p.mu.
+// next removes the first message that has its credits from the queue, and returns it; nil if there is none. The
+// caller holds p.mu.
 func (p *peerNI) next() *Message {
 	ready, urgent := min(p.queue.Len(), p.credits), p.queue.Urgent()
 	if urgent && p.credits > -p.ni.cfg.Tunables.PeerCredits {

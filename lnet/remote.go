@@ -104,8 +104,9 @@ func (r *remote) say(s wire.Status, now time.Duration) {
 	}
 }
 
-// heard notes that a message has come from a NID that its node reports as down. Kernel nodes
-// go on reporting DOWN long after the link is back.
+// heard is called when a message has come from a NID that its node reports as down. If that is more
+// than aliveAfter after the report, the NID counts as up again: kernel nodes go on reporting DOWN
+// long after the link is back.
 func (r *remote) heard(at time.Duration) {
 	if at > time.Duration(r.since.Load())+aliveAfter {
 		r.SetDown(false)

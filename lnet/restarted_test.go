@@ -37,8 +37,8 @@ func TestRestartedNode(t *testing.T) {
 		{peerB, 6, nid.LustrePID, 5},
 		{peerB, 5, nid.LustrePID, 0}, // a late message of the earlier incarnation
 		{peerB, 6, nid.LustrePID, 0},
-		// With the first message of incarnation 6 from peerA connections to 5 end again, because NIs of this
-		// node may have made further ones since the message from peerB.
+		// The first message of incarnation 6 from peerA ends connections to incarnation 5 again, because NIs of
+		// this node may have made further ones since the message from peerB.
 		{peerA, 6, nid.LustrePID, 5},
 		{peerA, 7, nid.LustrePID, 6},
 	} {

@@ -6,8 +6,8 @@ import (
 )
 
 // checkSource refuses a message in the name of another process: the source of a message must
-// be the process at the other end of the connection. Kernels need no exception, because they
-// send from the NI that holds the connection. For a message that has come through a router
+// be the process at the other end of the connection. Messages of kernel nodes pass this check,
+// because kernels send from the NI that holds the connection. For a message that has come through a router
 // the router is responsible, see checkRouted.
 func (ni *NI) checkSource(d *lnd.Delivery) DropReason {
 	h := &d.Header

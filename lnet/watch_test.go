@@ -205,8 +205,8 @@ func TestWatchPeerEvicted(t *testing.T) {
 	s.want(t, "up")
 }
 
-// TestWatchPeerNI: without the NI no peer can be reached; this node itself is up while it has
-// lo.
+// TestWatchPeerNI: when an NI is removed, watchers are told that the peers beyond it are down. This node itself is up
+// while it has lo, under the NIDs of its NIs.
 func TestWatchPeerNI(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	var s, own story

@@ -81,7 +81,8 @@ func newMute(t *testing.T) (*Agent, *mute) {
 	return a, driver
 }
 
-// put puts an input into the inbox, as another goroutine does while one is stepping. It may be called with a.mu locked.
+// put adds an input to the inbox and does not step the machine, as if another goroutine were stepping it. It may be
+// called with a.mu locked.
 func (a *Agent) put(in engine.Input) {
 	if a.mu.TryLock() {
 		defer a.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/lndtest/mutants"
 )
 
-// TestMutants: without any one of the rules in testdata/mutants the tests fail.
+// TestMutants: if any one of the rules in testdata/mutants is taken out, the tests of this package fail.
 func TestMutants(t *testing.T) {
 	mutants.Kill(t)
 }

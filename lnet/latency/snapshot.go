@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Snapshot is a copy of a Histogram, and belongs to the caller. The zero value is that of an empty
-// one.
+// Snapshot is a copy of a Histogram, and belongs to the caller. The zero value is a copy of an empty
+// Histogram.
 type Snapshot struct {
 	Sum     time.Duration `json:"sum_ns"`  // how long all operations together took, in nanoseconds
 	Buckets []Bucket      `json:"buckets"` // buckets that are not empty, the shortest times first

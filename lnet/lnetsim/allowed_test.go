@@ -21,7 +21,8 @@ func newFaults() faults {
 	return faults{cut: make(map[int]uint), crashes: make(map[int]int), starts: make(map[int]int)}
 }
 
-// startedTwice reports whether a node has started twice, and its peers may have connections to an earlier incarnation.
+// startedTwice reports whether a node has started twice, so that its peers may have connections to an earlier
+// incarnation.
 func (f *faults) startedTwice(node int) bool { return f.crashes[node] > 0 && f.starts[node] > 1 }
 
 // connections returns the largest number of connections that a message between two nodes may take: between two nodes of a net, and
@@ -30,7 +31,8 @@ func (p *plan) connections() int {
 	return p.rails * p.rails * max(1, 2*p.routers)
 }
 
-// givenUp returns how many connections between two nodes may be such that only one end has given them up.
+// givenUp returns how many connections between two nodes one end may have given up while the other end still uses
+// them.
 func (p *plan) givenUp(a, b int) int {
 	whole := func(node int) int {
 		if p.startedTwice(node) {

@@ -186,8 +186,7 @@ func TestPausedPeer(t *testing.T) {
 	stop(t, n)
 }
 
-// TestLeave: a node that shuts down fails its own operations; the others lose
-// no credits.
+// TestLeave: the operations of a node that shuts down fail; other nodes lose no credits.
 func TestLeave(t *testing.T) {
 	n, _ := start(t, config{Network: scenario.Network{Nodes: 20, Seed: 5}, Rate: 50, Discovery: true}, 0)
 	run(t, n, time.Second)

@@ -40,8 +40,8 @@ type lost struct {
 	heldAt time.Duration // time at which probes failed last that had waited for discovery
 }
 
-// add counts a probe that has failed. Probes that wait for discovery fail all at once when its ping is the message that
-// was lost; they count as one. held says that the probe may have waited for such a ping.
+// add counts a probe that has failed. If the ping of a discovery is lost, all probes that wait for that discovery
+// fail at once; they count as one. held says that the probe may have waited for such a ping.
 func (l *lostProbes) add(p pair, now time.Duration, held bool) {
 	at := l.pairs[p]
 	if held {

@@ -136,7 +136,7 @@ func TestRunnerMerge(t *testing.T) {
 	})
 }
 
-// TestRunnerConcurrent: inputs from many goroutines, timers, and effects that cause inputs.
+// TestRunnerConcurrent: inputs come from many goroutines, from timers, and from the effects of earlier inputs.
 // Effects are applied in the order of the steps, by one goroutine at a time.
 func TestRunnerConcurrent(t *testing.T) {
 	const callers, calls = 8, 500

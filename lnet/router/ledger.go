@@ -147,8 +147,8 @@ func (l *Ledger) reserved(class bufferClass) bool {
 	return !l.hasRoom(t) && l.hasSlowShare(t)
 }
 
-// first returns the neighbour whose turn it is to have a buffer, or nil. Slow senders that have their share lose their
-// turn: they go to the end of the ring, as many in one call as scanning says.
+// first returns the neighbour whose turn it is to have a buffer, or nil. Slow senders that have their share lose
+// their turn: they go to the end of the ring. One call moves at most as many of them as the field scanning says.
 func (l *Ledger) first(class bufferClass) *Neighbour {
 	ring := &l.rings[class]
 	var turned *Neighbour // first slow sender that has lost its turn

@@ -41,7 +41,8 @@ func (l *Ledger) charge(n *Neighbour, kept time.Duration) {
 // isSlow reports whether the debt of n is more than FillTime.
 func (l *Ledger) isSlow(n *Neighbour) bool { return n.paidOff > l.now+slowTime }
 
-// InDebt reports whether n keeps, or has kept lately, buffers from others. The caller keeps the account then.
+// InDebt reports whether n has not paid off yet the time for which its messages have kept buffers from others. The
+// caller must not forget the account before that.
 func (n *Neighbour) InDebt(now time.Duration) bool { return n.paidOff > now }
 
 // countSlow counts the buffer of a ticket as one of slow senders.

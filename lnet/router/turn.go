@@ -101,8 +101,8 @@ func (l *Ledger) after(prev *Neighbour, class bufferClass) *Neighbour {
 	return prev.wants[class].after
 }
 
-// Check finds the next hops that have stalled, and the slow senders that Late returns. It is called every StallTime/4
-// or so from when a ticket waits or departs, for as long as it returns true.
+// Check finds the next hops that have stalled, and the slow senders that Late returns. Once a ticket waits or
+// departs, the caller calls Check about every StallTime/4 until it returns false.
 func (l *Ledger) Check(now time.Duration) (again bool) {
 	l.now = max(l.now, now)
 	if l.checked >= 0 {

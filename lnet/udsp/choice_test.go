@@ -114,7 +114,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestPreferredLocal: messages from the preferred NI go to the NIs that the rule names.
+// TestPreferredLocal: each of two rules names a local NI and the NI of the peer to which its messages go. Messages
+// leave by both local NIs, each to the NI that its rule names.
 func TestPreferredLocal(t *testing.T) {
 	spec.Covers(t, "UD-7")
 	w := newWorld()

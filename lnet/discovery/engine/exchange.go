@@ -247,7 +247,8 @@ func (m *Machine) forgo(p *peer) {
 	}
 }
 
-// hasten makes an exchange under way be repeated soon, because this node has news for the peer.
+// hasten makes the machine repeat a push under way within repeatAfter, because the info of this node has changed
+// since.
 func (m *Machine) hasten(now time.Duration, p *peer) {
 	if x := p.exchange; x != nil && p.flags.Has(lnet.PeerPushSent) {
 		x.repeats = 0

@@ -159,8 +159,8 @@ func (m *Machine) disclaim(p *peer, out *Output) {
 	m.relist(p)
 }
 
-// absorb moves NIDs from the peer called part to p: those that p lists, because the node at one
-// of them has confirmed the claim. part keeps its other NIDs, if it has any.
+// absorb moves NIDs from the peer part to p, because the node at a NID of part has confirmed that it is p's node:
+// those NIDs of part that p lists. part keeps its other NIDs, if it has any.
 func (m *Machine) absorb(p, part *peer, out *Output) {
 	m.disclaim(part, out)
 	p.acked, p.owed = max(p.acked, part.acked), max(p.owed, part.owed)

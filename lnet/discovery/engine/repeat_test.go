@@ -72,8 +72,8 @@ func TestPushFailed(t *testing.T) {
 	}
 }
 
-// TestNewsDuringPush: this node changes while a push that was lost is under way. The peer learns of the second
-// change when the push is repeated.
+// TestNewsDuringPush: a push that tells the peer of a change of this node is lost. Before the push is repeated, this
+// node changes again. The peer learns of the second change when the push is repeated.
 func TestNewsDuringPush(t *testing.T) {
 	spec.Covers(t, "PD-27", "NS-2")
 	for name, awaited := range map[string]bool{"nothing waits": false, "a call waits": true} {
