@@ -32,8 +32,8 @@ func TestAbandonMany(t *testing.T) {
 	}
 }
 
-// abandon returns the time that it takes on average to abandon one of n held messages, in the order in which their
-// connections end.
+// abandon makes a portal hold n messages and then abandons them, the latest one first. It returns the mean CPU time
+// for one message.
 func abandon(t *testing.T, h *harness, net *network, n int) time.Duration {
 	t.Helper()
 	list := make([]*lnd.Delivery, n)

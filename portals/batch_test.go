@@ -333,7 +333,8 @@ func TestBatchMayBlock(t *testing.T) {
 	})
 }
 
-// TestBatchThreshold: an MD takes as many messages as it allows, and the last event has Unlinked set.
+// TestBatchThreshold: an MD takes as many messages of a batch as its threshold allows, and the last event has
+// Unlinked set.
 func TestBatchThreshold(t *testing.T) {
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t, self: here}

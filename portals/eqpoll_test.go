@@ -34,8 +34,8 @@ func queues(t *testing.T, n int) (h *harness, list []*portals.EQ, send func(queu
 	}
 }
 
-// TestPollEQs (PT-27): of several queues with events the first in the order of the call is
-// chosen; the clock decides when the time is over.
+// TestPollEQs (PT-27): PollEQs reads from the first queue of its list that has an event. The clock of the node
+// decides when its timeout has passed.
 func TestPollEQs(t *testing.T) {
 	spec.Covers(t, "PT-27")
 	synctest.Test(t, func(t *testing.T) {

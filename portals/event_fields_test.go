@@ -216,8 +216,8 @@ func TestAnswersAvoidPrimaryNID(t *testing.T) {
 	}
 }
 
-// TestNIDsOfOnePeer (PT-5): a match entry can name a peer by its primary NID or by the NID
-// from which a message comes, on both kinds of portals (lnet_match_md with lnet_nid_to_lpni).
+// TestNIDsOfOnePeer (PT-5): a match entry can name a peer by its primary NID or by the NID from which a message
+// comes, on unique portals and on others (lnet_match_md with lnet_nid_to_lpni).
 func TestNIDsOfOnePeer(t *testing.T) {
 	spec.Covers(t, "PT-5")
 	third := nid.ProcessID{NID: nid.MustParse("10.0.0.44@tcp"), PID: there.PID}

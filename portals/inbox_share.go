@@ -9,7 +9,7 @@ func (c *InboxConfig) share() int {
 	return max((c.Buffers+c.uncounted())/sharesOfInbox, 1)
 }
 
-// uncounted returns for how many arriving messages their buffers do not count as posted.
+// uncounted returns how many buffers with arriving messages do not count as posted.
 func (c *InboxConfig) uncounted() int {
 	if c.HandleFirst {
 		return 0

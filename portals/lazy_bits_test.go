@@ -11,8 +11,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestLazyBits: a lazy portal for PUTs with certain match bits drops others, also while their sender has no slot. Those that it drops
-// take no slots.
+// TestLazyBits: a lazy portal for PUTs with certain match bits drops PUTs with other bits, also while all slots of
+// their sender are taken. A PUT that is dropped takes no slot.
 func TestLazyBits(t *testing.T) {
 	spec.Covers(t, "PT-42")
 	h, net := newLazy(t)

@@ -19,8 +19,8 @@ const inf = portals.ThresholdInfinite
 // empty is the size of an entry whose MD has no bytes, because size 0 stands for 1 MiB.
 const empty = -1
 
-// entry is an ME with its MD. Its zero value takes PUTs and GETs of every node
-// with match bits 0, at its local offset, without end.
+// entry is an ME with its MD. Its zero value takes any number of PUTs and GETs of every node with match bits 0, each
+// at the local offset.
 type entry struct {
 	id            nid.ProcessID
 	bits, ignore  uint64

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestGroupFollowsNI: RM-A22: an NI is removed and added again, for instance because a tunable has changed. The new one
-// joins the groups that were joined at the earlier one, and leaves those that are left.
+// TestGroupFollowsNI: RM-A22: an NI is removed and added again, for instance because a tunable has changed. The new
+// NI joins the groups that users have joined at the earlier one. When the users leave a group, the new NI leaves it.
 func TestGroupFollowsNI(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	table, c := newCaster(t)

@@ -83,7 +83,7 @@ func (c *crowd) give(i int) {
 	}
 }
 
-// match finds an ME like an incoming PUT, begins the operation on its MD, and undoes that.
+// match finds an ME as for an incoming PUT, begins the operation on its MD, and undoes that.
 func (c *crowd) match(i int) {
 	k := &c.keys[i]
 	p := &c.table.portals[crowded]

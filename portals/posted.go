@@ -80,7 +80,7 @@ func (u *upper) Left(list []lnd.Record, to nid.NID) {
 	}
 }
 
-// follow returns how many records at the beginning of a list have the same MD, or shared SEND event.
+// follow returns how many records at the beginning of a list have the same owner: an MD, or a shared SEND event.
 func follow[T comparable](list []lnd.Record, owner T) int {
 	for n := range list {
 		if next, ok := list[n].Upper.(T); !ok || next != owner {

@@ -48,7 +48,8 @@ func (t *Table) SetShare(index, limit int) error {
 	return nil
 }
 
-// endShare ends the share of the portal if it is that of an inbox, or, with nil, the one that SetShare has set.
+// endShare ends the share of the portal if the inbox in has made it. If in is nil, it ends a share that SetShare has
+// made.
 func (p *portal) endShare(in *Inbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

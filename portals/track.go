@@ -138,8 +138,7 @@ func (t *Table) sweep() {
 	}
 }
 
-// noteHop notes the next hop of an operation's PUT or GET, whose health falls if no answer
-// comes.
+// noteHop notes the next hop of an operation's PUT or GET. The health of that NID falls if no answer comes.
 func (t *Table) noteHop(o *operation, hop nid.NID) {
 	if o.event.MsgType == wire.Put && o.Header.Put().AckMD.IsNone() {
 		return // no answer is awaited
