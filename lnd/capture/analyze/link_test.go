@@ -68,6 +68,16 @@ func TestOpenEnd(t *testing.T) {
 	}
 }
 
+// TestEvicted: nor has one that the dissector gave up because too many are open.
+func TestEvicted(t *testing.T) {
+	spec.Covers(t, "DG-5")
+	p := newTape(Config{})
+	p.close(p.dial(nodeA, nodeB, ksock.Control), capture.ErrEvicted)
+	if got := p.onlyLink(t).LinkCounts; got != (LinkCounts{Connections: 1, MostOpen: 1}) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestNoFailedAttempt: a connection that was never established failed only if the capture has its beginning and its end,
 // and if it is one of LNet.
 func TestNoFailedAttempt(t *testing.T) {
@@ -290,7 +300,7 @@ func TestRejected(t *testing.T) {
 	p := newTape(Config{})
 	c := p.attempt(nodeA, nodeB)
 	c.RoCE = true
-	x := &capture.RoCE{HasMsg: true}
+	x := &capture.RoCE{HasReject: true}
 	x.CM.MAD.Attribute = ibta.AttrREJ
 	p.give(capture.Record{Kind: capture.CMMessage, Conn: c, From: far, RoCE: x})
 	p.close(c, capture.ErrRejected)
