@@ -49,13 +49,12 @@ const (
 )
 
 // pieces splits a text into pieces that are not much longer than size, provided that no item of
-// a list is much longer.
+// a list is much longer. All lines of the text end with a line feed.
 //
 // A piece ends before a line that begins an item of the top-level list: a line with a dash in
 // the same column as the first dash. Such a line cannot continue the previous item, because in
 // YAML the lines of an item are indented further.
 func pieces(text []byte, size int) []piece {
-	text = withLineFeeds(text)
 	s := splitter{now: piece{headLine: 1, bodyLine: 1}, indent: noList}
 	at := 0
 	for line := range bytes.Lines(text) {
@@ -67,8 +66,8 @@ func pieces(text []byte, size int) []piece {
 	return s.list
 }
 
-// withLineFeeds makes all lines end with a line feed, for bytes.Lines: in YAML a carriage return
-// is a line break, too.
+// withLineFeeds makes all lines end with a line feed: in YAML a carriage return is a line break, too. The parser
+// counts a carriage return and the line feed behind it as two lines.
 func withLineFeeds(text []byte) []byte {
 	if bytes.IndexByte(text, '\r') < 0 {
 		return text

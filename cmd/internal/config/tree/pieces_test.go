@@ -14,7 +14,7 @@ func inPieces(text []byte, size, largest int) (*File, error) {
 		return nil, err
 	}
 	f := new(File)
-	err := f.readPieces(pieces(text, size), largest)
+	err := f.readPieces(pieces(withLineFeeds(text), size), largest)
 	f.tellIgnored()
 	return f, err
 }
@@ -127,5 +127,20 @@ func TestManyWarnings(t *testing.T) {
 	f, err := Read([]byte("peer:\n" + strings.Repeat("- a: 1\n", maxWarn+7)))
 	if err != nil || len(f.Warnings) != maxWarn+2 || f.Warnings[maxWarn+1] != "and 7 more" {
 		t.Errorf("%d warnings, the last %q, %v", len(f.Warnings), f.Warnings[len(f.Warnings)-1], err)
+	}
+}
+
+// TestLinesOfOtherSystems: errors and warnings name the same lines, whichever characters end the lines.
+func TestLinesOfOtherSystems(t *testing.T) {
+	text := "# comment\nroute:\n- # comment\n  net: tcp1\n  gateway: 10.0.0.1@tcp\n  unknown: 1\n"
+	want, err := Read([]byte(text))
+	if err != nil || len(want.Warnings) != 1 || !strings.Contains(want.Warnings[0], "line 6") {
+		t.Fatalf("%+v, %v", want, err)
+	}
+	for _, end := range []string{"\r\n", "\r"} {
+		f, err := Read([]byte(strings.ReplaceAll(text, "\n", end)))
+		if err != nil || said(t, f) != said(t, want) || f.Warnings[0] != want.Warnings[0] {
+			t.Errorf("lines end with %q:\n%v, %v\nwant\n%v", end, f.Warnings, err, want.Warnings)
+		}
 	}
 }
