@@ -17,7 +17,9 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 		s.stats.Ahead++
 		return
 	}
-	s.evictions.given[e.Client].told(&e)
+	if !s.copyTold(&e) {
+		s.evictions.given[e.Client].told(&e)
+	}
 	left := s.cfg.tombstone() * time.Duration(e.Mark) / 255
 	ordered := s.now + left - s.cfg.tombstone()
 	switch incarnation, ok := s.tombstones.covers(e.Client, 0); {

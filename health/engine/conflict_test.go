@@ -317,6 +317,7 @@ func TestGivenUpInAnyOrder(t *testing.T) {
 		"all are its own":                  {own, own, 0, 0, true},
 		"all are its own, one comes late":  {own, own, maxAsks - 1, 0, true},
 		"the former master withdraws":      {tombstoneOf(1, 0), own, 1, 1, true},
+		"the former master has withdrawn":  {own, tombstoneOf(1, 0), 1, 1, true},
 		"an even earlier master withdraws": {tombstoneOf(3, 0), own, 1, 1, false},
 		"no answer":                        {own, own, never, 0, true},
 	} {

@@ -35,7 +35,7 @@ type holder struct {
 }
 
 // said records for how long a server has had a tombstone of a client, and reports whether most
-// servers have had it for T_evict.
+// servers have had it for T_evict. If the tombstone does not count yet, said has all servers asked once it does.
 func (d *doubts) said(s *Server, c *conn, epoch uint32, from int32, age time.Duration) bool {
 	x := (*d)[c.id]
 	if x == nil || x.incarnation != c.incarnation {
@@ -46,8 +46,9 @@ func (d *doubts) said(s *Server, c *conn, epoch uint32, from int32, age time.Dur
 		(*d)[c.id] = x
 	}
 	x.age = max(x.age, age)
-	if age -= s.cfg.tombstone() / 255; age < s.cfg.Evict { // on the wire, the age is rounded up by at most this much
-		x.at, x.asked = max(x.at, s.now+s.cfg.Evict-age), false
+	age -= s.cfg.tombstone() / 255 // on the wire, the age is rounded up by at most this much
+	if wait := max(s.cfg.Evict-age, s.withdrawnFor(c, epoch)); wait > 0 {
+		x.at, x.asked = max(x.at, s.now+wait), false
 		return false
 	}
 	if k := slices.IndexFunc(x.by, func(h holder) bool { return h.server == from }); k < 0 {
@@ -62,23 +63,28 @@ func (d *doubts) said(s *Server, c *conn, epoch uint32, from int32, age time.Dur
 	return over
 }
 
+// withdrawnFor returns how long a withdrawal that this server has got may still be on its way to other servers, which then drop a
+// tombstone of the client for the choice of a master with the given epoch. It is not above 0 if there is no such withdrawal.
+func (s *Server) withdrawnFor(c *conn, epoch uint32) time.Duration {
+	if !s.copyTold(&wire.Entry{Client: c.id, Incarnation: c.incarnation, Epoch: epoch}) {
+		return 0
+	}
+	return s.tombstones.incarnations[c.id].until - s.cfg.tombstone() + s.cfg.Evict - s.now
+}
+
 // withdrawn handles the withdrawal of an eviction. Tombstones for the same choice of a master, or an earlier one,
 // no longer count. Tombstones for later choices, and tombstones that name none, still count, since the withdrawal
 // may be older than they are. If the withdrawal names no choice, no tombstone counts any more. Tombstones for an earlier
-// choice may be of an eviction by another master. So this server asks all servers again once those that drop
-// their tombstones because of the withdrawal have surely got it, after T_evict.
-func (d doubts) withdrawn(s *Server, e *wire.Entry) {
+// choice may be of an eviction by another master: they count again if they are reported once those servers that drop
+// their tombstones because of the withdrawal have surely got it, see withdrawnFor.
+func (d doubts) withdrawn(e *wire.Entry) {
 	x := d[e.Client]
 	if x == nil || x.incarnation != e.Incarnation {
 		return
 	}
-	before := len(x.by)
 	x.by = slices.DeleteFunc(x.by, func(h holder) bool {
 		return e.Epoch == 0 || h.epoch != 0 && !e.Before(h.epoch)
 	})
-	if len(x.by) < before {
-		x.at, x.asked = s.now+s.cfg.Evict, false
-	}
 }
 
 // run asks all servers once for their tombstones, for the clients in d whose question is due. It drops

@@ -361,9 +361,9 @@ func (s *Server) staysWith(x *eviction) (master int32, stays bool) {
 func (s *Server) finish(x *eviction) (kept bool) {
 	i, ok := s.find(x.id)
 	master, stays := s.staysWith(x)
-	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting {
-		gone := !ok || s.conn(i).incarnation == x.incarnation && s.conn(i).state != evicting
-		return gone && stays // the connection has ended by another eviction, and there may be a new one; but this eviction must be withdrawn at the servers that have made it: they would go on refusing the client
+	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting || s.conn(i).epoch != x.epoch {
+		gone := !ok || s.conn(i).incarnation == x.incarnation
+		return gone && stays // the connection has ended by another eviction, and there may be a new one, which this server may be evicting as well; but this eviction must be withdrawn at the servers that have made it: they would go on refusing the client
 	}
 	c := s.conn(i)
 	if stays && x.exception.Epoch > c.epoch {

@@ -87,6 +87,8 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 	case e.Incarnation > s.believed(e.Client):
 		s.stats.Ahead++
 		return
+	case ok && g.incarnation == e.Incarnation && g.taken.has(from, e.Epoch): // a copy: what this server has learned since counts
+		return
 	case ok && g.incarnation > e.Incarnation:
 		s.withdrawnBelow(from, &e, g)
 		return
@@ -96,7 +98,7 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 			return
 		}
 	}
-	s.catchup.doubts.withdrawn(s, &e)
+	s.catchup.doubts.withdrawn(&e)
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+s.cfg.tombstone(), nid.NID{})
 	s.tombstones.takes(&e, from)
 	s.tombstones.voided(&e, from)

@@ -58,6 +58,11 @@ func (g *tombstone) untold() bool {
 	return g.left || g.from == unnamed && g.epoch == 0 && g.taken.any()
 }
 
+// has reports whether this withdrawal is known already.
+func (w *withdrawals) has(server int32, epoch uint32) bool {
+	return w != nil && slices.Contains(w.by, withdrawal{server, epoch})
+}
+
 // any reports whether an eviction was withdrawn.
 func (w *withdrawals) any() bool { return w != nil && len(w.by) > 0 }
 

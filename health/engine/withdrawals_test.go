@@ -137,3 +137,26 @@ func TestWithdrawnThoughConnectedAgain(t *testing.T) {
 	h.want("broadcast1")
 	h.wantState("connected 5 10.0.0.3@tcp/3")
 }
+
+// TestBatchEndsItsOwnEviction: CH-28, CH-A8: a master has begun to evict a client twice, for two choices of the client: another
+// master's eviction, which was withdrawn, has ended the first connection. The end of the first batch does not end the
+// second eviction, whose batch is under way. If other servers then name a later choice, the client stays.
+func TestBatchEndsItsOwnEviction(t *testing.T) {
+	spec.Covers(t, "CH-28", "CH-A8")
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	first := h.batch
+	h.order(otherA, false, 2)
+	h.order(otherA, true, 2)
+	h.connect(5, me, 3)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	second := h.batch
+	h.batch = first
+	h.done(wire.Reply{Evicted: 1}, gone)
+	h.want("")
+	h.wantState("evicting 5 10.0.0.1@tcp/3")
+	h.batch = second
+	h.done(wire.Reply{Evicted: 1, Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 4, Incarnation: 5, Master: otherB}}}, gone)
+	h.wantState("connected 5 10.0.0.3@tcp/4")
+}
