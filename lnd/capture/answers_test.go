@@ -68,3 +68,21 @@ func TestAnswerOnAnotherConnection(t *testing.T) {
 		}
 	}
 }
+
+// TestResetBehindFIN: a side that has sent a FIN may answer data with a RST that has the sequence number of the FIN.
+func TestResetBehindFIN(t *testing.T) {
+	s := conversation(3)
+	s.say(time.Second, capture.Initiator, ackFlag|finFlag, nil)
+	s.say(time.Second, capture.Acceptor, ackFlag, nil)
+	s.list[len(s.list)-1].ack++
+	s.say(time.Second, capture.Initiator, rstFlag, nil)
+	var cause error
+	d := replay(s.list, func(r *capture.Record) {
+		if r.Kind == capture.Closed {
+			cause = r.Err
+		}
+	})
+	if cause != capture.ErrReset || d.Counts().Outside != 0 {
+		t.Errorf("%v, %+v", cause, d.Counts())
+	}
+}

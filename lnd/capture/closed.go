@@ -66,7 +66,8 @@ func (c *closedFlows) covers(key tuple, src netip.AddrPort, tcp *headers.TCP) bo
 }
 
 // reset handles a RST. Like a FIN, one that comes ahead waits for the bytes before it. Any other one ends the flow, but not
-// if the receiver has acknowledged bytes behind it: then the receiver ignores the RST (RFC 5961).
+// if the receiver has acknowledged bytes behind it: then the receiver ignores the RST (RFC 5961). A FIN behind it makes no
+// difference.
 func (d *Dissector) reset(f *flow, side Side, tcp *headers.TCP) {
 	s := &f.streams[side]
 	tcp.Payload = nil
@@ -77,7 +78,7 @@ func (d *Dissector) reset(f *flow, side Side, tcp *headers.TCP) {
 			f.reset[side], f.cutAt = true, f.seen
 			d.listEnding(f)
 		}
-	case s.begun && s.heard(f.seen) && int32(tcp.Seq-s.acked) < 0:
+	case s.begun && s.heard(f.seen) && int32(tcp.Seq-s.acked) < -1:
 		d.counts.Outside++
 	default:
 		if tcp.ACK {

@@ -184,10 +184,10 @@ func (fl *roceFlow) drop() {
 
 // flushOld gives up the packets for which later ones have waited for too long, on all connections.
 func (r *roce) flushOld() {
-	if r.waiting == 0 || r.d.age(r.flushed) < flushInterval {
+	if r.packets++; r.waiting == 0 || r.d.age(r.flushed) < flushInterval || r.packets < r.conns.Len()/flushShare {
 		return
 	}
-	r.flushed = r.d.clock.now
+	r.flushed, r.packets = r.d.clock.now, 0
 	for e := r.conns.Front(); e != nil; e = e.Next() {
 		for _, fl := range e.Value.(*roceConn).flows {
 			fl.flushOld()
