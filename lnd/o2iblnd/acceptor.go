@@ -17,6 +17,7 @@ type acceptor struct {
 	driver   *Driver
 	addr     netip.Addr
 	dev      verbs.Device
+	mtu      int // path MTU of dev when it was opened, the largest one that it can have
 	listener verbs.Listener
 
 	mu       sync.RWMutex
@@ -41,6 +42,7 @@ func (d *Driver) join(ni *NI, cfg lnd.Config) error {
 		}); err != nil {
 			return fmt.Errorf("o2iblnd: device of %v: %w", ni.addr, err)
 		}
+		a.mtu = a.dev.Attr().MTU
 	} else if a.find(ni.nid) != nil {
 		return fmt.Errorf("o2iblnd: there is an NI %v already", ni.nid)
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnd/verbs/softroce/emulator"
@@ -131,33 +130,6 @@ func TestMTUNarrowsDuringConnect(t *testing.T) {
 	if got := v.nis[0].peer(v.nis[1].nid).set.ask().mtu; got != 0 {
 		t.Errorf("later connections get packets of %d bytes", got)
 	}
-	for i := range v.nis {
-		v.shut(i)
-	}
-}
-
-// TestMulticastFollowsMTU: the limit for datagrams to a group follows the present MTU of the sender, but never exceeds the
-// limit at the start. A node that joins a group while its own MTU is small gets the longest datagrams when it is large again.
-func TestMulticastFollowsMTU(t *testing.T) {
-	v, mtus := narrowingPair(t)
-	ni := v.nis[0]
-	most := ni.MulticastLimits().MaxPayload
-	follow := func(mtu int) int {
-		mtus[0] = mtu
-		ni.LinkUp()
-		return ni.MulticastLimits().MaxPayload
-	}
-	if got := follow(1500); got != 1024-kib.DatagramOverhead {
-		t.Errorf("%d bytes in packets of 1024", got)
-	}
-	if err := ni.Join(5); err != nil {
-		t.Fatal(err)
-	}
-	if got := follow(12000); got != most {
-		t.Errorf("%d bytes with a large MTU, %d at the start", got, most)
-	}
-	v.nis[1].Multicast(castMessage(v.nis[1], 5, make([]byte, most)))
-	v.until("a long datagram", time.Second, func(s *sink) bool { return s.arrived == 1 }, v.ups[0])
 	for i := range v.nis {
 		v.shut(i)
 	}

@@ -64,13 +64,13 @@ type casting struct {
 
 var _ lnd.Multicaster = (*NI)(nil)
 
-// init computes the largest payload of a datagram.
-func (c *casting) init(ni *NI, dev verbs.Device, clock machine.Clock) {
+// init computes the largest payload of a datagram. mtu is the path MTU that the device had when it was opened.
+func (c *casting) init(ni *NI, dev verbs.Device, mtu int, clock machine.Clock) {
 	c.ni, c.dev, c.clock = ni, dev, clock
 	c.joined.Store(new([]lnd.Group))
 	c.sending.init()
 	if !ni.cfg.NoMulticast {
-		c.most = max(dev.Attr().MTU-kib.DatagramOverhead, 0)
+		c.most = max(mtu-kib.DatagramOverhead, 0)
 	}
 	c.follow()
 }

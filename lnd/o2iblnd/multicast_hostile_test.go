@@ -115,7 +115,7 @@ func hostileNI(t testing.TB, up lnd.Upcalls) *NI {
 		t.Fatal(err)
 	}
 	ni := &NI{cfg: d.cfg, nid: nid.MustParse("10.0.0.1@o2ib"), up: up}
-	ni.cast.init(ni, &stubDevice{mtu: 1024}, frozen{})
+	ni.cast.init(ni, &stubDevice{mtu: 1024}, 1024, frozen{})
 	ni.cast.setGroups([]lnd.Group{5, 6})
 	return ni
 }

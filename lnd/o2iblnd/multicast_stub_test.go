@@ -139,7 +139,7 @@ func stubNI(t testing.TB, cfg Config) (*NI, *stubDevice, *finals) {
 	up := &finals{errs: make(map[*lnd.Message]error)}
 	ni := &NI{cfg: d.cfg, nid: nid.MustParse("10.0.0.1@o2ib"), up: up}
 	dev := &stubDevice{mtu: 1024, sges: 4, qp: new(stubUD)}
-	ni.cast.init(ni, dev, frozen{})
+	ni.cast.init(ni, dev, dev.mtu, frozen{})
 	return ni, dev, up
 }
 

@@ -86,7 +86,7 @@ func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
 	if ni.cq, err = ni.dev.NewCQ(min(max(wrsPerTx*ni.cfg.NTX, leastCQ), mostCQ), ni.completed); err != nil {
 		return err
 	}
-	ni.cast.init(ni, ni.dev, ni.clock)
+	ni.cast.init(ni, ni.dev, a.mtu, ni.clock)
 	return nil
 }
 
