@@ -96,9 +96,9 @@ func (n *Node) onNet(net nid.Net) bool {
 // message after that time makes another try; local policy.
 const deadTime = 5 * time.Second
 
-// dead reports whether a message for the peer would not get there (lnet_peer_alive_locked): the
-// peer says that its NI is down, or no connection to the peer's node, the process LustrePID, could be
-// made a moment ago. Connections to other processes do not count, because senders can name any process. Only messages of other nodes are refused for
+// dead reports whether a message for the peer would not get there (lnet_peer_alive_locked): the peer says that its NI
+// is down, or no connection to the peer's node, the process LustrePID, could be made a moment ago. Connections to
+// other processes do not count, because senders can name any process. Only messages of other nodes are refused for
 // that reason, and only requests: answers are always sent.
 func (p *peerNI) dead(h *wire.Header) bool {
 	if p.ni.cfg.Tunables.PeerTimeout <= 0 || h.Type == wire.Ack || h.Type == wire.Reply {

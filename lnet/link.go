@@ -37,12 +37,12 @@ func (s *linkState) get() Link {
 	return Link{}
 }
 
-// SetLink tells the NI that its link is up (nil), or the reason why it is down: its interface
-// has no carrier, is down or gone, or has lost the NI's address. Messages that are sent, or
-// wait for credits of the NI, then take other NIs, or fail with ENETDOWN if there is none.
-// Answers, which have no other path, and messages in the driver are left to the driver. This
-// node pushes its new status to the peers that discovery knows. A call that changes nothing is
-// cheap, but a driver that follows its interface asks the system for it each time. If the link is already down, the new reason replaces the old one.
+// SetLink tells the NI that its link is up (nil), or the reason why it is down: its interface has no carrier, is down
+// or gone, or has lost the NI's address. Messages that are sent, or wait for credits of the NI, then take other NIs,
+// or fail with ENETDOWN if there is none. Answers, which have no other path, and messages in the driver are left to
+// the driver. This node pushes its new status to the peers that discovery knows. A call that changes nothing is
+// cheap, but a driver that follows its interface asks the system for it each time. If the link is already down, the
+// new reason replaces the old one.
 func (ni *NI) SetLink(down error) {
 	if f, ok := ni.lower.(lnd.LinkFollower); ok && down == nil {
 		f.LinkUp() // before messages may leave by the NI again

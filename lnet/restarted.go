@@ -24,8 +24,9 @@ func (ni *NI) noteIncarnation(p *peerNI, d *lnd.Delivery) {
 	}
 }
 
-// reincarnate notes the incarnation of a message. It returns the incarnation that was known before, if that has ended, otherwise 0.
-// A message of the incarnation before the present one changes nothing: it comes late, from a connection that has ended.
+// reincarnate notes the incarnation of a message. It returns the incarnation that was known before, if that has
+// ended, otherwise 0. A message of the incarnation before the present one changes nothing: it comes late, from a
+// connection that has ended.
 func (r *remote) reincarnate(incarnation uint64) (ended uint64) {
 	for {
 		present := r.incarnation.Load()

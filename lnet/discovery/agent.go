@@ -25,9 +25,9 @@ type (
 
 // Config configures an [Agent]. The zero value of a field means its default.
 type Config struct {
-	// Off begins with discovery off (lnet_peer_discovery_disabled): no peer is
-	// pinged before the first message, and no ping or push adds NIDs to a peer that is no gateway. Calls of Discover and pushes change the
-	// statuses of NIDs that are known, and the features of their peers.
+	// Off begins with discovery off (lnet_peer_discovery_disabled): no peer is pinged before the first message, and
+	// no ping or push adds NIDs to a peer that is no gateway. Calls of Discover and pushes change the statuses of
+	// NIDs that are known, and the features of their peers.
 	Off bool
 	// CheckInterval (alive_router_check_interval) is how often each gateway of the node's
 	// routes is checked; 0 means 60 s, negative never.

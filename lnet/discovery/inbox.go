@@ -33,11 +33,11 @@ func refuse(list []request) {
 	}
 }
 
-// run steps the machine with a request, and with the requests that result from it. Only one
-// goroutine does so at a time. After Close, run returns the requests that were not stepped. The inbox holds the end of each
-// exchange under way, the pushes
-// that were taken, the latest routes, a Discover for each peer NI with waiting messages, a Refresh for each call of Discover that has just begun, and a Forget for each
-// node that lnet has just forgotten. The tables of peers bound all of these but the calls.
+// run steps the machine with a request, and with the requests that result from it. Only one goroutine does so at a
+// time. After Close, run returns the requests that were not stepped. The inbox holds the end of each exchange under
+// way, the pushes that were taken, the latest routes, a Discover for each peer NI with waiting messages, a Refresh
+// for each call of Discover that has just begun, and a Forget for each node that lnet has just forgotten. The tables
+// of peers bound all of these but the calls.
 func (a *Agent) run(r request) (refused []request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -100,9 +100,9 @@ func (a *Agent) followTimeout() {
 	}
 }
 
-// step steps the machine on one request and carries out its output. The caller holds a.mu, which
-// step releases while it carries out the output. Only from now on does the end of a discovery concern the request: one that
-// was reported while the request lay in the inbox had begun earlier.
+// step steps the machine on one request and carries out its output. The caller holds a.mu, which step releases while
+// it carries out the output. If the request waits for the end of a discovery, only an end that is reported from now
+// on counts: a discovery whose end was reported while the request lay in the inbox had begun before the request.
 func (a *Agent) step(r request) {
 	if r.ended != nil {
 		a.asked[r.NID] = append(a.asked[r.NID], r.ended)

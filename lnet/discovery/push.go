@@ -16,9 +16,9 @@ import (
 // begins a push and does not send all of its bytes blocks the pushes of all others.
 const pushesAtOnce = 10
 
-// pushShare is how many of them may come from one neighbour, which is the gateway for routed pushes: see
-// [portals.Table.SetShare]. A stranger that begins pushes on many connections must not stop the pushes of other
-// nodes, nor the messages that follow these pushes on the same connections.
+// pushShare is how many of these pushes may come from one neighbour; the neighbour of a routed push is the
+// gateway, see [portals.Table.SetShare]. A stranger that begins pushes on many connections must not stop the
+// pushes of other nodes, nor the messages that follow these pushes on the same connections.
 const pushShare = 2
 
 // pushTarget takes pushes (ln_push_target): MDs on portal 0 for one PUT each. The portal is

@@ -84,9 +84,10 @@ func TestSilentNetGetsNI(t *testing.T) {
 	a.wantMode("the first NI is removed", router.On, wire.StatusDown)
 }
 
-// TestRouterStarts: after half of the wait, a starting router looks whether a message has come from each net. If so, it is
-// on; if not, it pings nodes of the silent nets, and is on at the end of the wait. It does not look before: a kernel node, too, goes on
-// reporting its nets as down just after it has heard them (05-route-routing of the transcripts).
+// TestRouterStarts: after half of the wait, a starting router looks whether a message has come from each net. If so,
+// it is on; if not, it pings nodes of the silent nets, and is on at the end of the wait. It does not look before: a
+// kernel node, too, goes on reporting its nets as down just after it has heard them (05-route-routing of the
+// transcripts).
 func TestRouterStarts(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-15")

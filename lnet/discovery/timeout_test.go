@@ -39,8 +39,8 @@ func TestTransactionTimeoutChanges(t *testing.T) {
 	}
 }
 
-// TestTimeoutLoweredBetweenTries: the transaction timeout is lowered while discovery waits for an answer and has nothing to do for long. It
-// ends when the new timeout has passed.
+// TestTimeoutLoweredBetweenTries: the transaction timeout is lowered while discovery waits for an answer and has
+// nothing to do for long. It ends when the new timeout has passed.
 func TestTimeoutLoweredBetweenTries(t *testing.T) {
 	spec.Covers(t, "PD-17")
 	w, clock := newCable(t), new(handClock)

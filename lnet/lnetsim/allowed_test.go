@@ -25,8 +25,8 @@ func newFaults() faults {
 // incarnation.
 func (f *faults) startedTwice(node int) bool { return f.crashes[node] > 0 && f.starts[node] > 1 }
 
-// connections returns the largest number of connections that a message between two nodes may take: between two nodes of a net, and
-// between each router and either end if the nodes are on two nets.
+// connections returns the largest number of connections that a message between two nodes may take: between two nodes
+// of a net, and between each router and either end if the nodes are on two nets.
 func (p *plan) connections() int {
 	return p.rails * p.rails * max(1, 2*p.routers)
 }
@@ -43,10 +43,11 @@ func (p *plan) givenUp(a, b int) int {
 	return p.rails*p.rails - whole(a)*whole(b)
 }
 
-// allowed returns how many messages the node from may lose to the node to after all faults have ended: no more than docs/routing.md
-// says under "What a crash costs". "A peer that sends one message at a time loses one" for each node on the way that has
-// crashed. "Each connection costs a message of its own" if "the node has started twice". And "after a rail has lost everything, each
-// connection that only one end has given up costs one message". "After any other fault a peer loses one message at most."
+// allowed returns how many messages the node from may lose to the node to after all faults have ended: no more than
+// docs/routing.md says under "What a crash costs". "A peer that sends one message at a time loses one" for each node
+// on the way that has crashed. "Each connection costs a message of its own" if "the node has started twice". And
+// "after a rail has lost everything, each connection that only one end has given up costs one message". "After any
+// other fault a peer loses one message at most."
 func (p *plan) allowed(from, to int) (messages int) {
 	nodes, hops := p.way(from, to)
 	for _, hop := range hops {

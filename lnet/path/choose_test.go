@@ -15,7 +15,8 @@ const (
 	gate0, gate0b, gate1 = "10.0.0.7@tcp", "10.0.0.8@tcp", "10.1.0.7@tcp1"
 )
 
-// TestFixedSource: if source and destination are on one net, they are used unchanged, for any kind of peer.
+// TestFixedSource: if the source of a message is given and is on the net of its destination, the message goes from
+// this NID to that NID, for any kind of message, whatever the health and the links of the two.
 func TestFixedSource(t *testing.T) {
 	spec.Covers(t, "SP-1")
 	w := newWorld(t, here0, here0b, here1)

@@ -7,7 +7,7 @@ const (
 	// the time after which drivers and LNet give up a message by default (49 s and 50 s), so that those that wait are
 	// not given up; local policy.
 	FillTime = 20 * time.Second
-	// fairTime is the part of that time for which the sender of a message is not charged. Payloads that fill the default
+	// fairTime is the part of FillTime for which the sender of a message is not charged. Payloads that fill the default
 	// memory, and arrive all at once on a link of 1 Gbit/s, take no longer; local policy.
 	fairTime = FillTime / 10
 	// slowTime is the time in which a neighbour pays off a debt of FillTime; local policy.

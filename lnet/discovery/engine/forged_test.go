@@ -117,8 +117,8 @@ func TestIncarnationsFlap(t *testing.T) {
 	}
 }
 
-// TestGatewaysNIDClaimed: a stranger says in the answer to a ping that the NID of a gateway, and NIDs behind that gateway, are its own. The
-// gateway stays a peer of its own, and so do those behind it.
+// TestGatewaysNIDClaimed: a stranger says in the answer to a ping that the NID of a gateway, and NIDs behind that
+// gateway, are its own. The gateway stays a peer of its own, and so do those behind it.
 func TestGatewaysNIDClaimed(t *testing.T) {
 	spec.Covers(t, "PD-19", "RT-20")
 	b := newBench(t, Limits{})

@@ -9,9 +9,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// forgets removes the peer with a NID for which lnet has no peer NI any more. A peer with an
-// exchange under way, or one that a message or call waits for, is not removed. If lnet needs the removed peer again later, its discovery adds it to the
-// table.
+// forgets removes the peer with a NID for which lnet has no peer NI any more. A peer with an exchange under way, or
+// one that a message or call waits for, is not removed. If lnet needs the removed peer again later, its discovery
+// adds it to the table.
 func (m *Machine) forgets(id nid.NID, out *Output) {
 	p := m.peers.of(id)
 	if p == nil || !p.expendable() {

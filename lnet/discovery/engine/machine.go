@@ -315,10 +315,11 @@ func (m *Machine) ask(now time.Duration, in Input, out *Output) {
 	m.start(now, p, out)
 }
 
-// answersNow reports whether the discovery that a message requests ends at once: a message need not wait for the ACK of
-// a push. Messages to an untold peer request a discovery for each of its NIDs, and for each NI of this node. The first one
-// begins the push. If a later one waited for it, the machine would repeat the push until the time-out, and the message
-// would fail then. A discovery of a NID joins one that a call has requested for the same NID.
+// answersNow reports whether the discovery that a message requests ends at once: a message need not wait for the ACK
+// of a push. Messages to a peer that is untold (see there) request a discovery for each of its NIDs, and for each NI
+// of this node. The first discovery begins the push. If a later one waited for the push, the machine would repeat the
+// push until the time-out, and the message would fail then. A discovery of a NID joins one that a call has requested
+// for the same NID.
 func (m *Machine) answersNow(p *peer, id nid.NID) bool {
 	pushing := (p.exchange != nil || p.queued) && m.shown(p).UpToDate()
 	return m.untold(p) || pushing && !slices.Contains(p.waiting, id)

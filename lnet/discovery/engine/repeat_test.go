@@ -167,8 +167,8 @@ func TestRepeatsShare(t *testing.T) {
 	}
 }
 
-// TestFirstTryRefused: the first try fails with the connection that it was written to. A later try, on a new
-// connection, may still be answered, also if the peer has one NID only.
+// TestFirstTryRefused: the first try of a ping fails because its connection ends. The second try, on a new
+// connection, is still answered, also if the peer has one NID only.
 func TestFirstTryRefused(t *testing.T) {
 	spec.Covers(t, "PD-27")
 	b := newBench(t, Limits{})

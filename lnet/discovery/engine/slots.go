@@ -75,8 +75,9 @@ func (m *Machine) begin(now time.Duration, p *peer) bool {
 // asideFactor is the number of exchanges that may step aside, in multiples of MaxInFlight.
 const asideFactor = 4
 
-// stepAside frees the slot of an exchange that something waits for and whose first message got no answer. Otherwise messages to
-// some hundred dead nodes would hold up the first messages to all other nodes until the timeout. A gateway's check keeps its slot.
+// stepAside frees the slot of an exchange that something waits for and whose first message got no answer. Otherwise
+// messages to some hundred dead nodes would hold up the first messages to all other nodes until the timeout. A
+// gateway's check keeps its slot.
 func (m *Machine) stepAside(x *exchange) {
 	if x.class == checked || x.class == aside || m.inFlight[aside] >= asideFactor*m.limits.MaxInFlight {
 		return

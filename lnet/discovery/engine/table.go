@@ -175,8 +175,8 @@ func (m *Machine) room(keep *peer, out *Output) bool {
 	return len(m.peers.byNID) < m.limits.MaxNIDs || m.evict(func(p *peer) bool { return p == keep }, out)
 }
 
-// evict forgets an expendable peer for which keep returns false. The peers that it passes over become the ones that were used last
-// (the clock algorithm), so that the next call looks at others.
+// evict forgets an expendable peer for which keep returns false. The peers that it passes over become the ones that
+// were used last (the clock algorithm), so that the next call looks at others.
 func (m *Machine) evict(keep func(*peer) bool, out *Output) bool {
 	for range min(evictTries, len(m.peers.byNID)) {
 		p := m.peers.ring.newer

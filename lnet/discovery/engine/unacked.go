@@ -8,8 +8,9 @@ import (
 )
 
 // unackedPush is a push whose exchange has ended without an ACK, because nothing waits for it. The ACK still counts
-// if it comes before the next ping or push to the peer is given up. If none comes, the machine cancels the push at the deadline of its exchange: LNet would give up
-// the answer soon after that, and lower the health of the next hop, which may be a gateway that is well.
+// if it comes before the next ping or push to the peer is given up. If none comes, the machine cancels the push at
+// the deadline of its exchange: LNet would give up the answer soon after that, and lower the health of the next hop,
+// which may be a gateway that is well.
 type unackedPush struct {
 	id    uint64                  // ID of the push, which its Send.Exchange had
 	began time.Duration           // time at which the exchange began
