@@ -63,8 +63,8 @@ func TestCloseEndsWaiters(t *testing.T) {
 	}
 }
 
-// TestPollEQsAfterClose (PT-27): PollEQs of a closed table returns the events that are in later queues of its list before the error
-// of an empty one.
+// TestPollEQsAfterClose (PT-27): PollEQs of a closed table returns the events that are in later queues of its list
+// before the error of an empty one.
 func TestPollEQsAfterClose(t *testing.T) {
 	spec.Covers(t, "PT-27")
 	h, q, send := newQueue(t, 4)

@@ -28,8 +28,8 @@ func (t *Table) Distance(dst nid.NID) (lnet.Distance, error) {
 }
 
 // SelfOf returns the NID under which a program takes part in a protocol: self if that is a NID of this node, or the
-// only NID of this node if self is the zero value. 0@lo does not count. It reports false if self is no NID of this node, or is zero
-// and the node has no NID or several.
+// only NID of this node if self is the zero value. 0@lo does not count. It reports false if self is no NID of this
+// node, or is zero and the node has no NID or several.
 func (t *Table) SelfOf(self nid.NID) (id nid.NID, ok bool) {
 	for _, own := range t.node.IDs() {
 		switch {

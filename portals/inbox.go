@@ -13,12 +13,12 @@ import (
 // InboxConfig says which messages an inbox receives.
 type InboxConfig struct {
 	Portal int // portal index, 0 to Portals-1
-	// Buffers is the number of buffers that wait for a message (are posted) at any time, and the largest
-	// number that is cached. When a message begins to arrive in a buffer, the inbox posts another one in its
-	// place, as long as at most 256 such buffers, of 64 MiB together, are in use; with HandleFirst it does
-	// not. Messages of one neighbour take at most a quarter of all buffers while they arrive, and further
-	// messages of that neighbour wait; for routed messages the neighbour is the gateway. So with two buffers or more, a peer that does not send the rest of its messages does
-	// not block those of other peers. 0: 4.
+	// Buffers is the number of buffers that wait for a message (are posted) at any time, and the largest number that
+	// is cached. When a message begins to arrive in a buffer, the inbox posts another one in its place, as long as at
+	// most 256 such buffers, of 64 MiB together, are in use; with HandleFirst it does not. Messages of one neighbour
+	// take at most a quarter of all buffers while they arrive, and further messages of that neighbour wait; for
+	// routed messages the neighbour is the gateway. So with two buffers or more, a peer that does not send the rest
+	// of its messages does not block those of other peers. 0: 4.
 	Buffers int
 	Size    int // bytes of each buffer: the largest message; 0: MaxPayload
 	// MaxKept bounds the buffers that handlers keep, see [Inbox.Keep]: while that many are

@@ -2,10 +2,11 @@ package portals
 
 import "syscall"
 
-// SetLazyBits makes a lazy portal hold only PUTs with these match bits, until ClearLazy. It drops other PUTs that no ME takes, as a
-// portal that is not lazy does. A program whose MEs all have the same match bits calls it, because a PUT with other bits would be held
-// until its connection ends: on TCP it would block that connection, and it would take a slot of its sender, or of
-// the gateway by which it came. Kernels hold such PUTs. EINVAL: no such portal, or it is not lazy, or SetShare has set no bound.
+// SetLazyBits makes a lazy portal hold only PUTs with these match bits, until ClearLazy. It drops other PUTs that no
+// ME takes, as a portal that is not lazy does. A program whose MEs all have the same match bits calls it, because a
+// PUT with other bits would be held until its connection ends: on TCP it would block that connection, and it would
+// take a slot of its sender, or of the gateway by which it came. Kernels hold such PUTs. EINVAL: no such portal, or
+// it is not lazy, or SetShare has set no bound.
 func (t *Table) SetLazyBits(index int, bits uint64) error {
 	p := t.portal(index)
 	if p == nil {

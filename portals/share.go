@@ -8,13 +8,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// share bounds how many PUTs of one neighbour may be arriving at a lazy portal at once. A neighbour is known by the NID of the other end
-// of its connections. For messages that a gateway passes on, the gateway is the neighbour: the NIDs of their sources could be forged, and
-// a gateway receives a message as a whole before it passes it on, so that one of its senders cannot stop those of others. A peer sends the rest of a
-// message as late as it likes, and may have thousands of connections; without a bound it could take all
-// buffers of the portal by messages that it does not end. A message takes a slot of its neighbour when it is matched, when it is
-// held because there is no buffer, or when the MD that it has waited for is not crowded any more. When all slots are taken, further messages of that neighbour are held apart.
-// Nothing looks at them until one of the earlier messages has arrived and leaves its slot to the next one.
+// share bounds how many PUTs of one neighbour may be arriving at a lazy portal at once. A neighbour is known by the
+// NID of the other end of its connections. For messages that a gateway passes on, the gateway is the neighbour: the
+// NIDs of their sources could be forged, and a gateway receives a message as a whole before it passes it on, so that
+// one of its senders cannot stop those of others. A peer sends the rest of a message as late as it likes, and may
+// have thousands of connections; without a bound it could take all buffers of the portal by messages that it does not
+// end. A message takes a slot of its neighbour when it is matched, when it is held because there is no buffer, or
+// when the MD that it has waited for is not crowded any more. When all slots are taken, further messages of that
+// neighbour are held apart. Nothing looks at them until one of the earlier messages has arrived and leaves its slot
+// to the next one.
 type share struct {
 	portal *portal           // its lock guards the fields below
 	inbox  *Inbox            // inbox of the portal; nil: SetShare was called
@@ -32,8 +34,9 @@ type slots struct {
 }
 
 // SetShare bounds how many PUTs of one neighbour may be arriving at a lazy portal at once. Further ones are held
-// until one of the earlier ones has arrived. For routed messages the neighbour is the gateway. An [Inbox] bounds them by itself. Errors: EINVAL if there is no such portal,
-// or limit is not positive; ErrInUse if an inbox is open on the portal, or a bound was set before.
+// until one of the earlier ones has arrived. For routed messages the neighbour is the gateway. An [Inbox] bounds them
+// by itself. Errors: EINVAL if there is no such portal, or limit is not positive; ErrInUse if an inbox is open on the
+// portal, or a bound was set before.
 func (t *Table) SetShare(index, limit int) error {
 	p := t.portal(index)
 	if p == nil || limit <= 0 {
@@ -91,8 +94,8 @@ func (p *portal) enqueue(o *operation) {
 	}
 }
 
-// admit gives a slot to a message that has waited for an MD, and reports whether it has got one or needs none. Otherwise it sets the
-// message apart. The caller holds p.mu, and has taken the message from portal.held.
+// admit gives a slot to a message that has waited for an MD, and reports whether it has got one or needs none.
+// Otherwise it sets the message apart. The caller holds p.mu, and has taken the message from portal.held.
 func (p *portal) admit(o *operation) bool {
 	if o.event.Kind != EventPut || o.share != nil {
 		return true

@@ -44,8 +44,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestShareOfCrowded: messages of one NID wait for an MD whose handler is behind. When the handler has caught up, the bound holds for
-// them too: one is received at a time.
+// TestShareOfCrowded: messages of one NID wait for an MD whose handler is behind. When the handler has caught up, the
+// bound holds for them too: one is received at a time.
 func TestShareOfCrowded(t *testing.T) {
 	spec.Covers(t, "PT-35")
 	bubbled(t, func(t *testing.T, h *harness, net *network) {

@@ -172,9 +172,9 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestOwnClock starts a node without a clock in its configuration: the node makes a
-// timerfd.Clock, whose timers do not slow small messages down. Close ends the goroutine of that clock, or else TestMain reports the
-// goroutine as left. Timers of the clock still run after Close.
+// TestOwnClock starts a node without a clock in its configuration: the node makes a timerfd.Clock, whose timers do
+// not slow small messages down. Close ends the goroutine of that clock, or else TestMain reports the goroutine as
+// left. Timers of the clock still run after Close.
 func TestOwnClock(t *testing.T) {
 	n, err := node.Start(node.Config{Networks: "lo"})
 	if err != nil {
