@@ -174,3 +174,30 @@ func TestKeepersBetweenLists(t *testing.T) {
 		t.Errorf("%d lists, no member is left behind", g.stats.Lists)
 	}
 }
+
+// TestKeepersElection: RM-A8: when a manager takes over, lists name more departed members than the group may have members.
+// The member that does not answer the new manager is left behind like any other: no message waits for it.
+func TestKeepersElection(t *testing.T) {
+	spec.Covers(t, "RM-A8")
+	w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) {
+		w.managers, w.wall, w.rejoin, w.manager.Members = 2, testWall, true, 6
+	})
+	w.form(5)
+	g := w.hosts[0].g
+	w.loss = func(from, _ sim.NodeID, p *packet) bool { return (from == 0 || from == 2) && p.kind != Instructed }
+	s, first := w.send(3, "x"), w.hosts[0].m.self
+	for g.stats.Full == 0 {
+		w.restart(4)
+		w.run(50 * time.Millisecond)
+	}
+	w.run(time.Second)
+	if len(g.departed) <= g.cfg.Members {
+		t.Fatalf("%d have departed", len(g.departed))
+	}
+	w.net.Kill(0)
+	w.run(20 * time.Second)
+	w.loss = nil
+	if w.await(s); !slices.Contains(s.failed, first) {
+		t.Errorf("%v, failed %v", s.lost, s.failed)
+	}
+}
