@@ -23,8 +23,8 @@ func (ni *NI) connect(p *peer, a ask) {
 	cfg.MTU = cmp.Or(a.mtu, cfg.MTU)
 	device := ni.dev.Attr().MTU
 	c.ask.mtu = min(cmp.Or(cfg.MTU, device), device)
-	if a.redial {
-		cfg.Timeout = min(cfg.Timeout, redialTimeout)
+	if a.redial { // packets in the peer's name were the reason
+		cfg.Timeout, cfg.Claimed = min(cfg.Timeout, redialTimeout), true
 	}
 	vc, err := ni.dev.Connect(to, cfg, c.event)
 	if err != nil {

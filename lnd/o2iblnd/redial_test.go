@@ -8,6 +8,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnd/verbs/softroce/emulator"
 	"ulnet/lnet/machine"
@@ -114,6 +115,34 @@ func TestRedialsInTurn(t *testing.T) {
 		if sent, _ := redialled(nis); sent > redialBurst*(seconds+1) || sent < redialBurst*(seconds+1)-5 {
 			t.Errorf("first NI without requests %v: %d requests, want %d", silent, sent, redialBurst*(seconds+1))
 		}
+	}
+}
+
+// claims is a device that counts the requests for connections whose peer may not exist.
+type claims struct {
+	verbs.Device
+	n int
+}
+
+// Connect implements verbs.Device.
+func (c *claims) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error) {
+	if cfg.Claimed {
+		c.n++
+	}
+	return c.Device.Connect(to, cfg, events)
+}
+
+// TestRedialsAreClaimed: requests because of packets to unknown queue pairs, whose source may be forged, do not delay
+// the other requests of the device.
+func TestRedialsAreClaimed(t *testing.T) {
+	nis, _ := startNets(t, 1)
+	device := &claims{Device: nis[0].dev}
+	nis[0].dev = device
+	for i := range 5 {
+		nis[0].acceptor.unknown(netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}))
+	}
+	if sent, _ := redialled(nis); sent != 5 || device.n != 5 {
+		t.Errorf("%d requests, of which %d say that their peers may not exist", sent, device.n)
 	}
 }
 

@@ -115,7 +115,8 @@ func TestAside(t *testing.T) {
 }
 
 // TestAsideOfManager: answers of the connection manager do not leave from the socket of its requests, because
-// requests to missing peers may fill the send buffer of that socket.
+// requests to missing peers may fill the send buffer of that socket. Nor do requests for which there is no reason but packets
+// whose source may be forged.
 func TestAsideOfManager(t *testing.T) {
 	v, n, nodes := newSorted(t)
 	c, err := nodes[0].device.Connect(addrPort(nodes[1].device), nodes[0].config(), nodes[0].event)
@@ -135,14 +136,17 @@ func TestAsideOfManager(t *testing.T) {
 	}
 	cfg := nodes[0].config()
 	cfg.Timeout = time.Second
-	clear(n.management)
-	if _, err := nodes[0].device.Connect(netip.MustParseAddrPort("10.0.0.3:987"), cfg, nodes[0].event); err != nil {
-		t.Fatal(err)
-	}
-	v.clock.Run(10 * time.Second)
-	for kind, least := range map[ibta.Attribute]int{ibta.AttrREQ: 2, ibta.AttrREJ: 1} {
-		if got := n.management[kind]; len(got) < least || sole(got) != wire.Asked {
-			t.Errorf("%v to a missing peer: doubts %v", kind, got)
+	for i, want := range []wire.Doubt{wire.Asked, wire.Claimed} {
+		clear(n.management)
+		cfg.Claimed = want == wire.Claimed
+		if _, err := nodes[0].device.Connect(netip.MustParseAddrPort("10.0.0.3:987"), cfg, nodes[0].event); err != nil {
+			t.Fatal(err)
+		}
+		v.clock.Run(time.Duration(i+1) * 10 * time.Second)
+		for kind, least := range map[ibta.Attribute]int{ibta.AttrREQ: 2, ibta.AttrREJ: 1} {
+			if got := n.management[kind]; len(got) < least || sole(got) != want {
+				t.Errorf("%v to a missing peer: doubts %v, want %d", kind, got, want)
+			}
 		}
 	}
 }

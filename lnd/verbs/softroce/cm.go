@@ -64,6 +64,7 @@ type cmCall struct {
 	Reason  ibta.RejectReason
 	Private []byte
 	Timeout time.Duration // time limit of the whole connection request; 0: as long as the CM tries
+	Claimed bool          // see verbs.ConnConfig
 }
 
 // cmInput is the input of a step of a cm; the zero value means that the timer is due.

@@ -17,7 +17,7 @@ func (c *cm) connect(now time.Duration, call *cmCall, out *cmOutput) error {
 	if !c.hasRoom(to) {
 		return verbs.ErrFull
 	}
-	n := c.open(cmConn{asking: true, peer: to, qpn: call.End.QPN, end: call.End, peerTimeout: responseTimeout})
+	n := c.open(cmConn{asking: true, claimed: call.Claimed, peer: to, qpn: call.End.QPN, end: call.End, peerTimeout: responseTimeout})
 	n.tid = c.tid | uint64(n.id)
 	c.become(n, reqSent)
 	n.giveUp = now + maxRequestTime

@@ -48,6 +48,7 @@ type cmConn struct {
 	id, remote     ibta.CommID
 	state          cmState
 	asking         bool // this side has requested the connection
+	claimed        bool // this side has requested it because of packets whose source may be forged
 	heard          bool // the peer has requested the connection, and has used it or answered the REP: its address is not forged
 	peer           netip.Addr
 	guid           ibta.GUID // GUID of the peer's adapter
@@ -70,10 +71,10 @@ func (n *cmConn) resendAfter() time.Duration {
 	return min(firstResend<<min(n.sent-1, 8), most)
 }
 
-// doubt says why the peer may not exist. The source of a request may be forged until the peer was heard, so nothing that is
-// sent because of it takes room from the requests of this side.
+// doubt says why the peer may not exist. The source of a request, or of packets that cause one, may be forged until the peer was
+// heard, so nothing that is sent because of it takes room from the other requests of this side.
 func (n *cmConn) doubt() wire.Doubt {
-	if n.asking || n.heard {
+	if n.asking && !n.claimed || n.heard {
 		return wire.Asked
 	}
 	return wire.Claimed

@@ -153,7 +153,7 @@ func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(ve
 	// without a zone, as in packets; the device's own address has the zone
 	c.peer = to.Addr().Unmap().WithZone("")
 	call := cmCall{
-		Kind: callConnect, To: netip.AddrPortFrom(c.peer, to.Port()), Port: cfg.SrcPort, Private: bytes.Clone(cfg.Private), Timeout: cfg.Timeout,
+		Kind: callConnect, To: netip.AddrPortFrom(c.peer, to.Port()), Port: cfg.SrcPort, Private: bytes.Clone(cfg.Private), Timeout: cfg.Timeout, Claimed: cfg.Claimed,
 		End: cmEnd{
 			QPN: c.qpn, PSN: c.psn, MTU: mtu, RetryCount: cfg.RetryCount & 7, RNRRetryCount: cfg.RNRRetryCount & 7,
 			AckTimeout: ackTimeout, TrafficClass: cfg.TrafficClass,
