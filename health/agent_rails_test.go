@@ -47,7 +47,8 @@ func (c *cluster) wantPrimary(i int, want nid.NID) {
 	}
 }
 
-// restartFirstNI stops the first NI of a host and starts it again, so that it is the last one.
+// restartFirstNI stops the first NI of a host and starts it again, so that it becomes the last one
+// in the node's list of NIs.
 func (c *cluster) restartFirstNI(i int) {
 	c.t.Helper()
 	c.hosts[i].Do(func() {

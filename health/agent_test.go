@@ -242,7 +242,8 @@ func (c *cluster) loseMaster(t *testing.T, last int) {
 	}
 }
 
-// changeList removes a server from the list of servers, and adds it again.
+// changeList removes a server from the list that the other servers have, and adds it again. In the
+// end, each client but the last one must be connected to all servers.
 func (c *cluster) changeList(last int) {
 	for _, list := range [][]nid.NID{c.ids[:2], c.ids} {
 		for k, a := range c.agents[:2] {
@@ -343,7 +344,8 @@ func TestRestoredTombstones(t *testing.T) {
 		id := health.ClientID{byte(tombstones - i)} // the tombstone with the highest id expires first
 		c.stores[0].tombstones[id] = health.Tombstone{Client: id, Incarnation: 1, Until: c.wall().Add(time.Duration(i+1) * apart)}
 	}
-	// All other servers stay dead: an answer from one of them would make server 0 sort the tombstones.
+	// All other servers stay dead: when server 0 gets tombstones from another server it sorts its
+	// own, which would hide a wrong order.
 	for k := range c.stores {
 		c.fabric.Kill(sim.NodeID(k))
 	}
@@ -357,8 +359,9 @@ func TestRestoredTombstones(t *testing.T) {
 	}
 }
 
-// TestRestoredEpochs: CH-A13: a server that has restarted tells others for which choice of a master a tombstone is, and
-// these store that, too.
+// TestRestoredEpochs: CH-A13: a server has restarted with a tombstone in its store. It tells other servers the
+// tombstone's epoch, which is the number of the client's choice of a master that the eviction ended, and they store the
+// epoch with the tombstone.
 func TestRestoredEpochs(t *testing.T) {
 	spec.Covers(t, "CH-A13")
 	c := newCluster(t, 0)

@@ -100,8 +100,8 @@ func TestSendingIsBounded(t *testing.T) {
 	}
 }
 
-// TestDeafNode: a node reads none of the messages to it. At most maxToPeer of them are kept, and messages to others
-// are sent.
+// TestDeafNode: a node reads none of the messages to it. At most maxToPeer messages to it are kept, and messages to
+// other nodes are still sent.
 func TestDeafNode(t *testing.T) {
 	spec.Covers(t, "CH-73")
 	tr, net := newTransport(t)

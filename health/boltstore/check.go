@@ -42,7 +42,8 @@ const (
 )
 
 // lacks matches the first line of the standard error of a Go program that crashes because the system gives it no
-// thread or no memory, as when its user or control group has as much as it may have. boundMemory says something else.
+// thread or no memory, as when its user or control group has as much as it may have. The text with which boundMemory
+// ends a check does not match: the file of such a check is damaged.
 var lacks = regexp.MustCompile(`^(runtime|fatal error): .*(failed to create new OS thread|out of memory|cannot allocate memory)`)
 
 // Bounds of the memory of a check: in a damaged file pages can refer to themselves, or claim

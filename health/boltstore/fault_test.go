@@ -185,9 +185,9 @@ func TestDurable(t *testing.T) {
 	}
 }
 
-// TestSetAsideOnFullDisk: a file is damaged while it is open, and set aside, or removed, and then the disk
-// has no room for a new one. The store says once what has happened, and its counters go on saying it, however often it
-// tries.
+// TestSetAsideOnFullDisk: a file is damaged while it is open, and set aside, or it is removed; then the disk has no
+// room for a new one. The store logs what has happened once, however often it tries to make a new file, and its
+// counters go on showing it.
 func TestSetAsideOnFullDisk(t *testing.T) {
 	for name, lose := range map[string]func(path string) error{
 		"damaged": func(path string) error { return os.Truncate(path, 0) },

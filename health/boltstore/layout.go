@@ -22,7 +22,8 @@ const (
 	maxPage    = 64 << 10
 )
 
-// slack is by how much a file may be longer than twice its pages: bbolt lets a file grow ahead of them, by much less.
+// slack bounds how long a file may be: at most twice as long as its pages, and slack bytes more. bbolt makes a file longer
+// than its pages need, but by much less.
 const slack = 4 << 30
 
 // metaPage has what the check needs of a meta page.
@@ -88,8 +89,9 @@ func meta(f io.ReaderAt, at int64) (metaPage, error) {
 	return metaPage{size, binary.NativeEndian.Uint64(m[32:]), binary.NativeEndian.Uint64(m[40:]), binary.NativeEndian.Uint64(m[48:])}, nil
 }
 
-// fits checks that a file of some size is not much longer than its pages. The check could not map a file of many
-// terabytes, which looks like a lack of memory. A file that lacks pages can be mapped, and the check finds that.
+// fits checks that a file of some size is not much longer than its pages need. The check could not map a file of
+// many terabytes, and the error would look like a lack of memory. fits does not look for missing pages: a file
+// that lacks pages can be mapped, and the check finds that later.
 func (m *metaPage) fits(size int64) error {
 	used := int64(min(m.pages, math.MaxInt64/4/maxPage)) * int64(m.pageSize)
 	if size-used > used+slack {

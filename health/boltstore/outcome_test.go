@@ -42,8 +42,8 @@ func TestCheckCodes(t *testing.T) {
 	}
 }
 
-// TestNoThreads: CH-65: a check that crashes because the system gives it no thread or no memory has failed: the file
-// stays where it is. After another crash it is damaged.
+// TestNoThreads: CH-65: if a check crashes because the system gives it no thread or no memory, the check counts as
+// failed, and the file stays where it is. After any other crash of the check, the file counts as damaged.
 func TestNoThreads(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	for last, damaged := range map[string]bool{

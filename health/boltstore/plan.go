@@ -69,8 +69,8 @@ func (s *Store) plan(batch []call) plan {
 	return p
 }
 
-// void removes from the plan the tombstones that a call takes back, and records in p.voids that unbury
-// has to remove them from the database.
+// void handles a call that removes the tombstones of a client up to the incarnation c.void: it removes
+// them from the plan, and records in p.voids that unbury has to remove them from the database.
 func (p *plan) void(c *call) {
 	if p.voids == nil {
 		p.voids = make(map[health.ClientID]uint64)

@@ -133,9 +133,10 @@ func TestUntoldSeen(t *testing.T) {
 	}
 }
 
-// TestFaultsTogether: a cut that follows another cut or a pause, and a pause that follows a cut, excuse an eviction
-// by the sum of the lengths, and by the time in between only if that is too short for a ping. So short faults with time for pings in
-// between are no excuse.
+// TestFaultsTogether: when a cut follows another cut or a pause, or a pause follows a cut, the checker adds up the
+// lengths of both faults; if the time in between is too short for a ping it adds that, too. The sum excuses an eviction
+// if it is long enough. Two short faults with time for pings in between are no excuse, and faults that are two ping
+// intervals or more apart are not added up.
 func TestFaultsTogether(t *testing.T) {
 	const client, incarnation = sim.NodeID(3), 7
 	type fault struct {

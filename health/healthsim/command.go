@@ -66,7 +66,7 @@ func (n *network) use(id sim.NodeID, c clientProgram, text string) {
 			c.become(other)
 		}
 	default:
-		if !f.quit || !n.cfg.stacks { // after the client has quit, bare machines still take attach and detach: they remember them for the node's next client
+		if !f.quit || !n.cfg.stacks { // after the client has quit, bare machines still take the commands attach and detach, and remember them for the node's next client
 			n.connect(id, c, verb, args)
 		}
 	}

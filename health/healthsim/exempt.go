@@ -74,9 +74,9 @@ func (t *groundTruth) judgeLinks() {
 	}
 }
 
-// inTrouble reports whether servers may evict the client on a node now: for too long its process has been
-// paused or a server has been out of its reach, its links are poor, or its clock or that of a server is wrong
-// or slow.
+// inTrouble reports whether servers may evict the client on a node now. They may if its process has been
+// paused for too long, if a server has been out of its reach for too long, if its links are poor, or if its
+// clock or that of a server is wrong or slow.
 func (t *groundTruth) inTrouble(id sim.NodeID) bool {
 	f := &t.nodes[id]
 	if t.away(f) || f.links || f.skewed || f.slow {
@@ -206,8 +206,8 @@ func (t *groundTruth) heldUp() bool {
 	return false
 }
 
-// hears returns the servers from which the observer receives signs of being alive, directly or through
-// other servers. The parameter speaks says which servers send such signs.
+// hears returns the servers of which signs that they are alive reach the observer, directly or through other
+// servers. The parameter speaks says which servers send such signs.
 func (t *groundTruth) hears(observer sim.NodeID, speaks []bool) []bool {
 	if !t.Some() {
 		return speaks

@@ -196,10 +196,11 @@ func (n *network) divide(a *sim.Act) {
 	}
 }
 
-// begin returns the time from which a fault counts that begins now, if an earlier fault of the same client began and
-// ended at the given times. The two count as one if a ping may not get through between them: a ping without an
-// answer is repeated after (T_client - T_ping)/2. After a longer time in between the client may still be about to
-// choose another master, so the lengths of the two faults are added.
+// begin returns from which time on a fault counts that begins now; the parameters are the beginning and the end of
+// an earlier fault of the same client. The two count as one fault if a ping may not get through between them: a ping
+// without an answer is repeated after (T_client - T_ping)/2. After a longer time in between, the client may still be
+// about to choose another master, so the lengths of the two faults are added. After two ping intervals the new fault
+// counts alone.
 func (t *groundTruth) begin(began, ended time.Duration) time.Duration {
 	timing, now := &t.net.timing, t.now()
 	switch between := now - ended; {

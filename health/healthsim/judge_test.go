@@ -10,8 +10,9 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// suspicion is a run in which server 0 suspends an incarnation of a client for a cause: the client is cut
-// off at that moment, and only then.
+// suspicion is a run in which server 0 begins to evict an incarnation of a client (it suspends the
+// client), and has a cause for that: the client was cut off until this moment, and is reachable from then
+// on.
 type suspicion struct {
 	*network
 	t *testing.T

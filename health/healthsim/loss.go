@@ -21,10 +21,11 @@ type losses struct {
 
 	has   [][]uint64 // by server, then by client's node: the incarnation that is connected; 0: none
 	cut   loneliness // no path leads to the server from most servers
-	loose loneliness // the same, but with gossip only the paths count that minority counts
+	loose loneliness // like cut, but with gossip a path between two servers counts only if both are linked (see the method minority)
 }
 
-// loneliness records which servers no path leads to from most servers.
+// loneliness records which servers can be reached by no more than half of all servers, themselves
+// included.
 type loneliness struct {
 	now  []bool          // by server: whether it is so, as of the latest change of nodes or links
 	last []time.Duration // by server: when it was last so; never: it never was

@@ -116,9 +116,9 @@ func TestLossesByGossip(t *testing.T) {
 	}
 }
 
-// TestCutByGossipIsNoReturn: a server is cut off in one direction only, and paths still lead to it. That does not
-// permit it to accept an incarnation that most servers have evicted as an orphan since: it was not away. It may
-// have lost its quorum by gossip, which TestLossesByGossip permits.
+// TestCutByGossipIsNoReturn: a server was cut off in one direction only, and paths still led to it, so it has not
+// been away. Therefore it must not accept an incarnation that most servers have evicted as an orphan since. It
+// may have lost its quorum by gossip, which TestLossesByGossip permits.
 func TestCutByGossipIsNoReturn(t *testing.T) {
 	const client, incarnation, server = sim.NodeID(5), 7, sim.NodeID(4)
 	for _, gossip := range []time.Duration{0, 200 * time.Millisecond} {

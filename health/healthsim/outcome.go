@@ -60,10 +60,10 @@ type entry struct {
 	just   bool          // the eviction of the incarnation in judged had a cause that exempt.go accepts
 	by     []sim.NodeID  // servers that suspended or evicted the incarnation in judged, and have not connected it again or kept it
 	back   bool          // by was not empty, and is empty again: further evictions of the incarnation are judged on their own
-	taken  bool          // the client's latest incarnation runs on another node than the one before it, which there was a cause to evict
+	taken  bool          // a node other than that of the client's latest incarnation also runs a client with this id, and there was a cause to evict it there
 	ending uint64        // the highest incarnation that servers have begun to evict, for any cause
 	ends   time.Duration // when servers began to evict the incarnation in ending
-	before time.Duration // when servers last began to evict an incarnation before that one
+	before time.Duration // when servers last began to evict an incarnation earlier than the one in ending
 	comes  uint64        // the latest incarnation that was connected or changed its master
 	came   time.Duration // time at which the incarnation in comes was connected, or changed its master
 	began  time.Duration // time at which the incarnation in comes was first connected
@@ -151,8 +151,10 @@ func (l *ledger) judge(c *entry, server sim.NodeID, e *health.Event) {
 	}
 }
 
-// came is called when a server has connected an incarnation, or knows another master of it.
-// A server that has made an eviction itself is not excused because the evicting master has not told it.
+// came is called when a server has connected an incarnation, or knows another master of it. It counts
+// an error (revived) if the server has connected an incarnation whose tombstone most servers have,
+// without an excuse. If the evicting master ended before it had told all servers, that excuses only a
+// server that has not made the eviction itself.
 func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	n := l.net
 	k := slices.Index(c.by, server)

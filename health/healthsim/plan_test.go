@@ -60,8 +60,8 @@ func TestMostPlans(t *testing.T) {
 	scenariotest.Plans(t, healthsim.Protocol, scenario.Machines, count, healthsim.MostPlan, "masters lost")
 }
 
-// TestFoundPlans: CH-33, CH-A8: plans that failed once, each with the defect of the protocol, of the checker or of the documents that it
-// showed.
+// TestFoundPlans: CH-33, CH-A8: plans that failed once pass now. The text of each says which defect of the protocol, of
+// the checker or of the documents it has revealed.
 func TestFoundPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	for _, p := range []struct {

@@ -25,8 +25,9 @@ func (c *entry) changed(incarnation uint64) (at time.Duration) {
 	return at
 }
 
-// begins records that a server begins to evict an incarnation, or has evicted it at another server's order. The order was
-// given before, so it counts only if the checker knows of none.
+// begins records when servers begin to evict an incarnation. If master is true, a server begins that now, as the
+// client's master. Otherwise a server has evicted the incarnation at a master's order, which was given earlier; then
+// the present time is recorded only if the checker knows no earlier beginning.
 func (c *entry) begins(incarnation uint64, master bool, now time.Duration) {
 	switch {
 	case incarnation > c.ending, incarnation == c.ending && master:
