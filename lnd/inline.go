@@ -62,13 +62,14 @@ func (i *Inline) AppendRecord(list []Record) []Record {
 // lnet is told of all messages of a write at once. A buffer, and not a message, needs a credit.
 type Inliner interface {
 	// Post copies a message with a payload of at most MaxInline bytes, i.Messages() times, all into
-	// the same buffer, and sets i.Opens. The driver takes another buffer only if open is true. Post makes
-	// no upcall, so lnet may call it with a lock held. Post returns false, and copies nothing, in three
-	// cases: no buffer has room and open is false; the message would have to wait for a connection, or
-	// behind messages that were given to Send; the upcalls do not implement [InlineUpcalls].
+	// the same buffer, and sets i.Opens, which says whether the message is the first one in that
+	// buffer. The driver takes another buffer only if open is true. Post makes no upcall, so lnet may
+	// call it with a lock held. Post returns false, and copies nothing, in three cases: no buffer has
+	// room and open is false; the message would have to wait for a connection, or behind messages that
+	// were given to Send; the upcalls do not implement [InlineUpcalls].
 	//
-	// If f is not nil, the caller has to call f.Flush without locks, because no other
-	// goroutine writes the message.
+	// If f is not nil, the caller has to call f.Flush without locks, because no other goroutine writes
+	// the message.
 	Post(i *Inline, payload Payload, open bool) (f Flusher, taken bool)
 
 	// Buffered returns how many messages to a process are in buffers, and how many bytes of payload they

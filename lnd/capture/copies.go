@@ -10,7 +10,7 @@ import (
 const (
 	maxRecent = 64                    // how many segments of a side are remembered
 	copyTime  = time.Second           // longest time between a packet and its copy
-	soon      = 50 * time.Microsecond // the same for packets without an identification: any retransmission takes longer
+	soon      = 50 * time.Microsecond // longest such time for packets without an identification: any retransmission takes longer
 )
 
 // recent remembers the latest segments with data of a side, so that a copy of one is not taken for a

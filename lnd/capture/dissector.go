@@ -183,9 +183,9 @@ func (d *Dissector) flushOld() {
 	d.endFinished()
 }
 
-// flush gives up missing bytes of all flows for which packets have waited too long or, if end is set, wait
-// at all. It counts them as lost. It goes through the flows in the order of their last packets; the Records are sorted
-// by connection.
+// flush gives up, in all flows, the missing bytes for which later packets have waited too long; if end is set, it
+// gives up all missing bytes. It counts them as lost. It goes through the flows in the order of their last packets;
+// the Records are sorted by connection.
 func (d *Dissector) flush(end bool) {
 	d.flushed, d.packets, d.holding = d.clock.now, 0, true
 	for e := d.byAge.Front(); e != nil; e = e.Next() {

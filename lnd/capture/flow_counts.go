@@ -13,7 +13,8 @@ func (f *flow) isLate(side Side, tcp *headers.TCP) bool {
 	return n > 1 && f.next[side] != 0 && int32(tcp.Seq+uint32(n)-f.next[side]) <= 0
 }
 
-// count counts a segment with its side's, or as a copy. One with bytes that were given up was not captured before.
+// count counts a segment that is a copy, repeated or late. A late segment counts as repeated if all its bytes were
+// captured before. That is not so if some of them were given up (gaveUp).
 func (f *flow) count(side Side, late, copied, gaveUp bool) {
 	c := &f.conn.TCP[side]
 	switch {

@@ -32,9 +32,10 @@ func TestSegmentOutsideWindow(t *testing.T) {
 	}
 }
 
-// TestAckUnderWay: a capture lacks two messages, and all acknowledgements of later messages. It has an older
-// acknowledgement, which was under way when the later messages were captured. That one does not make the later
-// messages stray ones: they are reported, and so are the lost bytes before them.
+// TestAckUnderWay: a capture lacks the second and the fourth of five messages, and all acknowledgements of the later
+// ones. It has an acknowledgement of the first, which was under way when the others were captured. Because of that
+// acknowledgement the dissector must not drop the third and the fifth as messages outside the receive window: both are
+// reported, and the second and the fourth count as lost.
 func TestAckUnderWay(t *testing.T) {
 	put := framed(func(h *wire.Header) { h.SetPut(wire.PutCmd{AckMD: wire.NoHandle()}) })
 	for _, silent := range []time.Duration{0, 3 * time.Second, 15 * time.Second} {
@@ -88,7 +89,8 @@ func TestBareSegmentOutsideWindow(t *testing.T) {
 	}
 }
 
-// TestBurstOutsideWindow: nor do segments that come before the receiver can answer, in as large packets as there are.
+// TestBurstOutsideWindow: a burst of large segments far ahead, which come before the receiver can answer, hides
+// nothing: all messages of the real sender are reported, and no bytes count as lost.
 func TestBurstOutsideWindow(t *testing.T) {
 	for _, far := range []uint32{1 << 17, 7 << 20, 1 << 30} {
 		s, at := conversation(50), gets+2*20
@@ -105,7 +107,8 @@ func TestBurstOutsideWindow(t *testing.T) {
 	}
 }
 
-// TestStrayOnIdleConnection: nor does a segment, or a FIN, that is captured before a pause of the connection.
+// TestStrayOnIdleConnection: a segment, FIN or RST that the real sender did not send is captured, and then the connection
+// is idle for some seconds. All messages of the real sender are reported all the same, and no bytes count as lost.
 func TestStrayOnIdleConnection(t *testing.T) {
 	for name, change := range map[string]func(*timed){
 		"data far ahead": func(x *timed) { x.seq, x.data = x.seq+1<<30, []byte{0} },
@@ -130,7 +133,8 @@ func TestStrayOnIdleConnection(t *testing.T) {
 	}
 }
 
-// TestForgedReset: a RST that its receiver ignores hides nothing either.
+// TestForgedReset: a RST that its receiver ignores, because it is outside the receive window, does not end the
+// connection: all messages behind it are reported, and no bytes count as lost.
 func TestForgedReset(t *testing.T) {
 	s := greetings()
 	put := framed(func(h *wire.Header) { h.SetPut(wire.PutCmd{AckMD: wire.NoHandle()}) })
@@ -192,7 +196,9 @@ func TestLongPause(t *testing.T) {
 	}
 }
 
-// TestPauseWithoutAcks: nor does that take acknowledgements, if the capture has had none for long.
+// TestPauseWithoutAcks: a capture has had no acknowledgements for long before a pause of the capture in which more than
+// a receive window was sent. The segments behind the pause are reported all the same: none waits, and the bytes that
+// were sent in the pause count as lost.
 func TestPauseWithoutAcks(t *testing.T) {
 	const large = 60 << 10
 	g, seq := newGapped(), uint32(2)

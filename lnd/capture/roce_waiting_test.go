@@ -275,8 +275,9 @@ func TestRoCETransfersOfOthers(t *testing.T) {
 	}
 }
 
-// TestRoCETransfersJoined: a capture begins inside a connection, so that each direction counts as a connection of its own until an ACK
-// joins them. Transfers that moved with one of them and do not end are forgotten like others when the memory is full.
+// TestRoCETransfersJoined: a capture begins inside a connection, so that each direction counts as a connection of its
+// own until an ACK joins them. The transfers of both directions are transfers of the joined connection from then on.
+// When the memory is full, those that do not end are forgotten like others.
 func TestRoCETransfersJoined(t *testing.T) {
 	desc, err := kib.MakeDesc(nil, 1, make([]kib.Frag, kib.MaxFrags)...)
 	if err != nil {

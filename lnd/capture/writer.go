@@ -66,9 +66,10 @@ func NewWriter(file io.Writer, now func() time.Time) (*Writer, error) {
 	return w, nil
 }
 
-// Flow begins the capture of a connection (lnd.Tap). If both ends of a connection are in this
-// process, it returns nil for the second one, because the first one is captured already. If the driver
-// has not closed an earlier connection of the same ports yet, Flow does so: that one has ended.
+// Flow begins the capture of a connection (lnd.Tap). If both ends of a connection are in this process,
+// it returns nil for the second one, because the first one is captured already. If the flow of an
+// earlier connection between the same addresses and ports is still open, Flow closes it, because the
+// earlier connection has ended.
 func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 	f := &tapFlow{w: w, key: tupleOf(local, remote), local: Acceptor}
 	f.ends = [2]netip.AddrPort{remote, local}

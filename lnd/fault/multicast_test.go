@@ -124,8 +124,8 @@ func TestMulticastRules(t *testing.T) {
 	}
 }
 
-// TestMulticastPartition: a group is on no side of a partition, but the receiver of a datagram
-// is on one.
+// TestMulticastPartition: a partition loses no datagram that this node sends, because a group is on
+// no side of the partition. It loses the datagrams that arrive from nodes on the other side.
 func TestMulticastPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newCasterBench(t)

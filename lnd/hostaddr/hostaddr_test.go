@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestOrder: temporary IPv6 addresses are left out, as in kernels; deprecated and tentative ones come last, and all others stay
-// in the order of the system, IPv4 addresses among them. The flags are those of the same interface.
+// TestOrder: temporary IPv6 addresses are left out, as in kernels; deprecated and tentative ones come last, and all
+// others stay in the order of the system, IPv4 addresses among them. If two interfaces have the same address, its flags
+// are those that it has at the interface in question.
 func TestOrder(t *testing.T) {
 	const file = `fd00000000000000a1b2c3d4e5f60718 02 40 00 01     eth0
 fd0000000000000002163efffe000001 02 40 00 20     eth0

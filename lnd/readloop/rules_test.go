@@ -210,7 +210,8 @@ func TestGrant(t *testing.T) {
 	}
 }
 
-// TestLate: a follower that comes back late keeps the loop, but has to prove itself again.
+// TestLate: a follower that comes back late keeps the loop, but its calls of Receive are counted
+// anew from then on, so that it is unproven again.
 func TestLate(t *testing.T) {
 	for late, uses := range map[time.Duration]int{0: provenUses + 1, 1: 1} {
 		s := newManual(t).idle(t)
