@@ -150,7 +150,8 @@ func getOf(src, dst nid.NID) wire.Header {
 	return h
 }
 
-// messages connects like a good peer, and then sends one of rogueMessages, for each of them.
+// messages sends each of rogueMessages, or every third one in a short run, each on a new connection
+// of a peer that has behaved well so far. The daemon must end that connection.
 func (b *blockade) messages(t *testing.T) {
 	r := b.rogue(t, rogueAddr)
 	for _, test := range effort.Some(3, rogueMessages) {

@@ -159,10 +159,10 @@ var recordings = []recorded{
 	{name: "tcp6-ping-discover"},
 }
 
-// TestRecordings plays every recording twice against lnetd, which takes the place of each of the
-// two nodes. All bytes that lnetd sends, their order, and the connections that it opens and ends
-// must be those of the kernel. The test does with lnetd what the users of the recorded node did,
-// and must get the same results.
+// TestRecordings plays recordings against lnetd: all in a long run, fewer otherwise. It plays each
+// twice, so that lnetd takes the place of each of the two nodes. All bytes that lnetd sends, their
+// order, and the connections that it opens and ends must be those of the kernel. The test does with
+// lnetd what the users of the recorded node did, and must get the same results.
 func TestRecordings(t *testing.T) {
 	spec.Covers(t, "ST-20", "ST-22")
 	commands := lnetdtest.Build(t)
