@@ -65,9 +65,8 @@ func (c *closedFlows) covers(key tuple, src netip.AddrPort, tcp *headers.TCP) bo
 	return int32(tcp.Seq+uint32(len(tcp.Payload))-closed.next[i]) <= 0
 }
 
-// reset handles a RST. Like a FIN, one that comes ahead waits for the bytes before it. Any other one ends the flow, but not
-// if the receiver has acknowledged bytes behind it: then the receiver ignores the RST (RFC 5961). A FIN behind it makes no
-// difference.
+// reset handles a RST. If bytes before it are missing, it waits for them, as a FIN does. If the receiver has acknowledged
+// bytes behind it, more than a FIN, the receiver ignores it (RFC 5961), and so does reset. Any other RST ends the flow.
 func (d *Dissector) reset(f *flow, side Side, tcp *headers.TCP) {
 	s := &f.streams[side]
 	tcp.Payload = nil
@@ -88,7 +87,7 @@ func (d *Dissector) reset(f *flow, side Side, tcp *headers.TCP) {
 	}
 }
 
-// acceptable reports whether a segment of a side can be in the receive window.
+// acceptable reports whether a segment of a side that begins at seq can be in the receive window.
 func (f *flow) acceptable(side Side, seq uint32) bool {
 	s := &f.streams[side]
 	return !s.begun || !s.heard(f.seen) || int32(seq-s.next) <= f.reachable(side)

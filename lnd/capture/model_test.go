@@ -20,8 +20,8 @@ type shown struct {
 }
 
 // TestModel: whatever a capture lacks, has twice or in another order, and whatever strangers add to it, each message
-// whose headers were captured is shown once and in order. The bytes that are missing before others are lost, and no
-// other bytes.
+// whose headers were captured is shown once and in order. Missing bytes count as lost if the capture has later
+// bytes of the same side; no other bytes do.
 func TestModel(t *testing.T) {
 	failed := 0
 	for seed := range uint64(effort.Of(100, 500, 12_000)) {
@@ -145,7 +145,8 @@ func (m *model) expect(list []caught, want *shown) {
 	}
 }
 
-// strangers returns how many strays a capture has, and how many of them come after the end of a side.
+// strangers returns how many segments of a capture no node of the connection has sent (strays), and how many of these come
+// after the FIN or RST of a side.
 func strangers(list []caught) (strays, late int) {
 	ended := false
 	for _, p := range list {

@@ -107,8 +107,8 @@ func TestBurstOutsideWindow(t *testing.T) {
 	}
 }
 
-// TestStrayOnIdleConnection: a segment, FIN or RST that the real sender did not send is captured, and then the connection
-// is idle for some seconds. All messages of the real sender are reported all the same, and no bytes count as lost.
+// TestStrayOnIdleConnection: a segment, FIN or RST that the real sender did not send is captured; then the connection
+// may be idle for some seconds. All messages of the real sender are reported, and no bytes count as lost.
 func TestStrayOnIdleConnection(t *testing.T) {
 	for name, change := range map[string]func(*timed){
 		"data far ahead": func(x *timed) { x.seq, x.data = x.seq+1<<30, []byte{0} },

@@ -50,7 +50,7 @@ func (a *assembler) keep(f *flow, side Side, w waiting) {
 	}
 }
 
-// endWaits reports whether a FIN or RST with a sequence number is among the waiting segments.
+// endWaits reports whether a FIN or RST with the sequence number seq is among the waiting segments.
 func (s *stream) endWaits(seq uint32) bool {
 	return slices.ContainsFunc(s.queue, func(w waiting) bool { return w.end && w.after() == seq })
 }
