@@ -29,8 +29,8 @@ func newModel(n int, loss float64) model {
 	m := model{n: n, loss: loss, cfg: config.Default().Gossip}
 	if loss > robustLoss {
 		// With a higher loss, news needs more cycles and hops, each of which adds one to an age. So the age
-		// limit needs more slack. In a small cluster, the limit that is computed lies below the floor, and
-		// the floor is used instead: there the slack must first make up for that difference.
+		// limit needs more slack. In a small cluster the computed limit is below the floor, which is used
+		// instead. There, slack has an effect only above the difference of the two, which is added here.
 		calm := model{n: n, loss: robustLoss}
 		m.cfg.DeadSlack += int(math.Ceil(2*(m.spread()-calm.spread()))) + max(0, floor-m.withoutFloor())
 	}

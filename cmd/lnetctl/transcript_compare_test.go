@@ -20,7 +20,7 @@ var volatile = regexp.MustCompile(`^((send|recv|drop|route|ping|resend|response_
 // a counter, as timeout has.
 var settings = regexp.MustCompile(`/(tunables|lnd tunables|global)$`)
 
-// timeouts has recorded values of a driver's timeout for which ulnet shows another value, with that value. Kernels
+// timeouts has, by the recorded value of a driver's timeout, the value that ulnet shows instead. Kernels
 // show 50 for an NI until a setting changes, where their formula gives 49 (docs/lnetctl.md), and one recorded node had a transaction_timeout that is out of
 // range, as differences.txt says.
 var timeouts = map[string]string{"50": "49", "1215752190": "49"}

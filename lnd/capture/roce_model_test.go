@@ -94,8 +94,8 @@ func (m *roceModel) answer(side int, psn ibta.PSN, s ibta.Syndrome) {
 }
 
 // TestRoCEModel: whatever a capture lacks, has twice or in another order, and whatever strangers add to it, each message
-// whose packets were captured is shown once and in order. The packets that are missing before others are lost, and no other
-// packets.
+// whose packets were captured is shown once and in order. Missing packets count as lost if the capture has later ones of
+// the same side; no other packets do.
 func TestRoCEModel(t *testing.T) {
 	for seed := range uint64(effort.Of(100, 500, 12_000)) {
 		m := &roceModel{Rand: rand.New(rand.NewPCG(seed, 1)), wire: newRoceWire(t), fixed: true}

@@ -9,7 +9,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// roceOutcome counts what a dissector has made of packets of RoCE, which are captured with a distance in time.
+// roceOutcome dissects packets of RoCE that are captured one each step of time. It returns the number of messages, the
+// number of packets that count as lost, and the dissector's counters.
 func roceOutcome(list []capture.Packet, step time.Duration) (messages int, lost uint64, c capture.Counts) {
 	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
 		switch r.Kind {
@@ -33,9 +34,9 @@ func (w *roceWire) messages(n int) {
 	}
 }
 
-// TestRoCEAckUnderWay: a capture lacks two packets, and the acknowledgements of the packets behind them. It has an older
-// acknowledgement, which was under way when the later packets were captured. That one does not make these packets
-// stray ones.
+// TestRoCEAckUnderWay: a capture lacks the second and the fourth of five packets, and all acknowledgements of the later
+// ones. It has an acknowledgement of the first, which was under way when the others were captured. Because of that
+// acknowledgement the dissector must not drop the third and the fifth as strays (packets of no node of the connection).
 func TestRoCEAckUnderWay(t *testing.T) {
 	w := newRoceWire(t)
 	w.messages(5)
@@ -47,7 +48,8 @@ func TestRoCEAckUnderWay(t *testing.T) {
 	}
 }
 
-// TestRoCELastAck: a packet is no stray one if the responder has all packets before it, also if one of these came late.
+// TestRoCELastAck: the last packet is not dropped as a stray if an acknowledgement shows that the responder has all
+// packets before it, even if the capture lacks one of these and another one came late.
 func TestRoCELastAck(t *testing.T) {
 	w := newRoceWire(t)
 	w.messages(1)
@@ -60,7 +62,8 @@ func TestRoCELastAck(t *testing.T) {
 	}
 }
 
-// TestRoCEStrayOnIdleConnection: a packet far ahead that is captured before a pause of the connection hides nothing.
+// TestRoCEStrayOnIdleConnection: a packet far ahead, which no node of the connection has sent, is captured before a pause
+// of the connection. It is dropped, all messages are reported, and no packet counts as lost.
 func TestRoCEStrayOnIdleConnection(t *testing.T) {
 	w := newRoceWire(t)
 	w.messages(3)
@@ -73,8 +76,9 @@ func TestRoCEStrayOnIdleConnection(t *testing.T) {
 	}
 }
 
-// TestRoCEPauseWithoutAcks: after a pause of the capture in which more packets were sent than are under way at most, the
-// connection goes on, also if the capture has had no acknowledgement for long.
+// TestRoCEPauseWithoutAcks: a capture has had no acknowledgements for long before a pause of the capture in which more
+// packets were sent than can be under way. All messages behind the pause are reported, and the packets of the pause count
+// as lost.
 func TestRoCEPauseWithoutAcks(t *testing.T) {
 	w := newRoceWire(t)
 	w.messages(1)
@@ -87,8 +91,8 @@ func TestRoCEPauseWithoutAcks(t *testing.T) {
 	}
 }
 
-// TestRoCEAckBeforeRepeated: packets that are sent again are not lost if they are captured just after the acknowledgement
-// of them.
+// TestRoCEAckBeforeRepeated: packets that are sent again do not count as lost if they are captured just after they were
+// acknowledged.
 func TestRoCEAckBeforeRepeated(t *testing.T) {
 	w := newRoceWire(t)
 	w.messages(3)

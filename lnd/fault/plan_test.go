@@ -71,8 +71,8 @@ func TestPauseEnds(t *testing.T) {
 	})
 }
 
-// TestNoRoomAfterPause: if there is no room, a message that would wait only because of its
-// order passes the others.
+// TestNoRoomAfterPause: a message that would be kept only to preserve the order overtakes the kept
+// messages if there is no room for it. It is not lost.
 func TestNoRoomAfterPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{MaxHeld: 2})
