@@ -24,7 +24,8 @@ client that still runs goes on in its next incarnation by itself.
 CLIENT is an id or a name. NAME and PEER are - where this server did not have the
 client when it was evicted, or has been restarted since; they are found by the id
 only. TOLD BY is the server that has said so, - if this one has evicted the client
-itself; a tombstone that was taken back is withdrawn, and refuses nobody.`,
+itself; a tombstone that was taken back, or dropped while this server was cut off, is
+(withdrawn), and does not refuse the client.`,
 		Example: `  lnetctl client tombstones --since 5m
   lnetctl client tombstones --nid 10.0.0.17@tcp --json | jq '.tombstones[].client'`,
 		Args: cobra.MaximumNArgs(1),

@@ -192,7 +192,7 @@ func (t *tombstones) young(now, lasting, age time.Duration) (pages []wire.Entrie
 		p := t.queue[k]
 		g, ok := t.incarnations[p.id]
 		if ok = ok && g.until == p.until; ok && g.void {
-			g, ok = g.taken.under()
+			g, ok = t.refusing(p.id)
 		}
 		left := g.until - now
 		if !ok || g.untold() || left <= 0 || lasting-left > age {

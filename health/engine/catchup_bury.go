@@ -22,8 +22,8 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	}
 	left := s.cfg.tombstone() * time.Duration(e.Mark) / 255
 	ordered := s.now + left - s.cfg.tombstone()
-	switch incarnation, ok := s.tombstones.covers(e.Client, 0); {
-	case ok && incarnation >= e.Incarnation:
+	switch g, ok := s.tombstones.of(e.Client, e.Incarnation); {
+	case ok && !g.void:
 		s.catchup.heard(&e, from)
 		s.toldAgain(&e, ordered)
 		return
@@ -44,7 +44,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
 	s.said(&e, unnamed, ordered)
-	if g := s.tombstones.incarnations[e.Client]; !g.untold() {
+	if g, ok := s.tombstones.of(e.Client, e.Incarnation); ok && !g.untold() {
 		s.catchup.learned(&e, from)
 	}
 }
@@ -56,13 +56,13 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 // the known tombstone is withdrawn. noChoice is not stored, because after a restart the server asks the others for
 // their tombstones again.
 func (s *Server) toldAgain(e *wire.Entry, ordered time.Duration) {
-	g, ok := s.tombstones.incarnations[e.Client]
+	g, ok := s.tombstones.of(e.Client, e.Incarnation)
 	switch {
-	case !ok || g.incarnation != e.Incarnation || g.from == noSlot || s.copyTold(e):
+	case !ok || g.from == noSlot || s.copyTold(e):
 		return
 	case e.Epoch == 0:
 		s.noChoiceTold(&g, ordered)
-		s.tombstones.incarnations[e.Client] = g
+		s.tombstones.set(e.Client, g)
 		return
 	case !chosenLater(e.Epoch, g.epoch):
 		return
@@ -103,5 +103,6 @@ func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Du
 // servers decide, see doubts.
 func (s *Server) mayStand(e *wire.Entry) bool {
 	i, ok := s.find(e.Client)
-	return ok && s.conn(i).incarnation == e.Incarnation && e.Before(s.conn(i).epoch) && !s.tombstones.incarnations[e.Client].taken.exactly(e.Epoch)
+	g, _ := s.tombstones.of(e.Client, e.Incarnation)
+	return ok && s.conn(i).incarnation == e.Incarnation && e.Before(s.conn(i).epoch) && !g.taken.exactly(e.Epoch)
 }

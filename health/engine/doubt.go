@@ -69,22 +69,27 @@ func (s *Server) withdrawnFor(c *conn, epoch uint32) time.Duration {
 	if !s.copyTold(&wire.Entry{Client: c.id, Incarnation: c.incarnation, Epoch: epoch}) {
 		return 0
 	}
-	return s.tombstones.incarnations[c.id].until - s.cfg.tombstone() + s.cfg.Evict - s.now
+	g, _ := s.tombstones.of(c.id, c.incarnation)
+	return g.until - s.cfg.tombstone() + s.cfg.Evict - s.now
 }
 
 // withdrawn handles the withdrawal of an eviction. Tombstones for the same choice of a master, or an earlier one,
 // no longer count. Tombstones for later choices, and tombstones that name none, still count, since the withdrawal
 // may be older than they are. If the withdrawal names no choice, no tombstone counts any more. Tombstones for an earlier
-// choice may be of an eviction by another master: they count again if they are reported once those servers that drop
-// their tombstones because of the withdrawal have surely got it, see withdrawnFor.
-func (d doubts) withdrawn(e *wire.Entry) {
+// choice may be of an eviction by another master. So this server asks all servers again once those that drop
+// their tombstones because of the withdrawal have surely got it, after T_evict.
+func (d doubts) withdrawn(s *Server, e *wire.Entry) {
 	x := d[e.Client]
 	if x == nil || x.incarnation != e.Incarnation {
 		return
 	}
+	before := len(x.by)
 	x.by = slices.DeleteFunc(x.by, func(h holder) bool {
 		return e.Epoch == 0 || h.epoch != 0 && !e.Before(h.epoch)
 	})
+	if len(x.by) < before {
+		x.at, x.asked = s.now+s.cfg.Evict, false
+	}
 }
 
 // run asks all servers once for their tombstones, for the clients in d whose question is due. It drops

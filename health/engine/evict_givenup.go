@@ -143,9 +143,10 @@ func (s *Server) madeByOthers(x *eviction) bool {
 	if x.incarnation < g.incarnation {
 		return true
 	}
-	t, ok := s.tombstones.incarnations[x.id]
-	if ok && !t.void {
-		g.told(&wire.Entry{Incarnation: t.incarnation, Epoch: t.epoch})
+	for _, t := range s.tombstones.list(x.id) {
+		if !t.void {
+			g.told(&wire.Entry{Incarnation: t.incarnation, Epoch: t.epoch})
+		}
 	}
 	return len(g.others) > 0
 }

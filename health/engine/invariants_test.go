@@ -62,12 +62,18 @@ func (t *tombstones) invariants(fail func(format string, args ...any)) {
 	if shared != len(t.incarnations) {
 		fail("%d tombstones, not %d", shared, len(t.incarnations))
 	}
-	for id, g := range t.incarnations {
-		switch {
-		case g.void && (g.taken == nil || g.noChoice != 0):
-			fail("void tombstone of client %v: %+v", id, g)
-		case g.taken != nil && g.taken.below != nil && (g.taken.below.void || g.taken.below.taken != nil || g.taken.below.incarnation >= g.incarnation):
-			fail("client %v: the tombstone %+v has replaced %+v", id, g, *g.taken.below)
+	for id := range t.incarnations {
+		list := t.list(id)
+		if len(list) > maxEvicted {
+			fail("client %v has %d tombstones", id, len(list))
+		}
+		for k, g := range list {
+			switch {
+			case g.void && (!g.taken.any() || g.noChoice != 0):
+				fail("void tombstone of client %v: %+v", id, g)
+			case k > 0 && (g.taken.before() != nil || g.incarnation >= list[k-1].incarnation):
+				fail("client %v: the tombstone %+v is behind %+v", id, g, list[k-1])
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"ulnet/health/wire"
@@ -23,30 +24,31 @@ func (t *Timing) lastWord() time.Duration { return 2 * t.Evict }
 // final; it is for a later choice of a master than the order; or it names a choice, and the order, of an earlier
 // version, does not.
 func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
-	old, had := s.tombstones.incarnations[e.Client]
-	had = had && old.incarnation == e.Incarnation && !old.void && (old.from == noSlot || e.Before(old.epoch) || e.Epoch == 0 && old.epoch != 0)
+	old, counts := s.tombstones.of(e.Client, e.Incarnation)
+	counts = counts && !old.void
+	had := counts && (old.from == noSlot || e.Before(old.epoch) || e.Epoch == 0 && old.epoch != 0)
 	at := s.now
-	if old.incarnation == e.Incarnation && old.epoch == e.Epoch && old.from != noSlot && !old.void {
+	if counts && old.epoch == e.Epoch && old.from != noSlot {
 		at = old.said // a copy of the request does not postpone the time at which the eviction is final
 	}
 	if end(!s.quorum.cutOff()); !had && !s.quorum.cutOff() {
 		s.said(e, from, at)
-	} else if g, ok := s.tombstones.incarnations[e.Client]; had && ok {
+	} else if g, ok := s.tombstones.of(e.Client, e.Incarnation); had && ok {
 		g.said, g.epoch, g.from = old.said, old.epoch, old.from
-		s.tombstones.incarnations[e.Client] = g
+		s.tombstones.set(e.Client, g)
 	}
 }
 
-// said records which server ordered the client's latest tombstone, and at what time.
+// said records which server ordered the incarnation's latest tombstone, and at what time.
 func (s *Server) said(e *wire.Entry, from int32, at time.Duration) {
-	g, ok := s.tombstones.incarnations[e.Client]
-	if !ok || g.incarnation != e.Incarnation {
+	g, ok := s.tombstones.of(e.Client, e.Incarnation)
+	if !ok {
 		return
 	}
 	if g.said, g.epoch, g.from = at, e.Epoch, from; from == unnamed && e.Epoch == 0 {
 		s.noChoiceTold(&g, at)
 	}
-	s.tombstones.incarnations[e.Client] = g
+	s.tombstones.set(e.Client, g)
 }
 
 // noChoiceTold records that another server has reported a tombstone of the same incarnation that names no choice of a
@@ -64,7 +66,7 @@ func (s *Server) recent(g tombstone) bool {
 // choice to which a recent tombstone belongs. It also reports that of an incarnation whose eviction this
 // server has given up: it may be about to withdraw the eviction.
 func (s *Server) overtaken(m *wire.Message) bool {
-	g, ok := s.tombstones.incarnations[m.Client]
+	g, ok := s.tombstones.refusing(m.Client)
 	if !ok || g.incarnation != m.Incarnation {
 		return false
 	}
@@ -82,36 +84,23 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 	if from != s.members.self {
 		s.evictions.given[e.Client].withdrawn(&e)
 	}
-	g, ok := s.tombstones.incarnations[e.Client]
+	g, ok := s.tombstones.of(e.Client, e.Incarnation)
 	switch {
 	case e.Incarnation > s.believed(e.Client):
 		s.stats.Ahead++
 		return
-	case ok && g.incarnation == e.Incarnation && g.taken.has(from, e.Epoch): // a copy: what this server has learned since counts
+	case ok && g.taken.has(from, e.Epoch): // a copy: what this server has learned since counts
 		return
-	case ok && g.incarnation > e.Incarnation:
-		s.withdrawnBelow(from, &e, g)
-		return
-	case ok && g.incarnation == e.Incarnation && !g.void:
+	case ok && !g.void:
 		s.tombstones.takes(&e, from)
-		if !g.withdrawnBy(from, &e) || s.revoke(e.Client, e.Epoch == 0) {
+		if !g.withdrawnBy(from, &e) || s.revoke(e.Client, e.Incarnation, e.Epoch == 0) {
 			return
 		}
 	}
-	s.catchup.doubts.withdrawn(&e)
+	s.catchup.doubts.withdrawn(s, &e)
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+s.cfg.tombstone(), nid.NID{})
 	s.tombstones.takes(&e, from)
 	s.tombstones.voided(&e, from)
-}
-
-// withdrawnBelow applies the withdrawal of an eviction to the tombstone of that incarnation that g has replaced.
-func (s *Server) withdrawnBelow(from int32, e *wire.Entry, g tombstone) {
-	if g.taken == nil || g.taken.below == nil {
-		return
-	}
-	if b := g.taken.below; b.incarnation == e.Incarnation && b.noChoice <= s.now && b.withdrawnBy(from, e) {
-		s.revokeBelow(e.Client, g)
-	}
 }
 
 // withdrawnBy reports whether the withdrawal of an eviction by the server from also removes this tombstone of the
@@ -126,8 +115,8 @@ func (g *tombstone) withdrawnBy(from int32, e *wire.Entry) bool {
 // withdrawn. For a tombstone that was learned from another server, from is unnamed, and the withdrawal by any
 // server counts.
 func (s *Server) takenBack(e *wire.Entry, from int32) bool {
-	g, ok := s.tombstones.incarnations[e.Client]
-	return ok && g.incarnation == e.Incarnation && g.taken.of(e, from)
+	g, ok := s.tombstones.of(e.Client, e.Incarnation)
+	return ok && g.taken.of(e, from)
 }
 
 // copyTold reports whether a tombstone that another server reports belongs to an eviction that was withdrawn. It
@@ -135,64 +124,52 @@ func (s *Server) takenBack(e *wire.Entry, from int32) bool {
 // one that a master keeps of its own eviction. The eviction of such a tombstone may be older or newer than the
 // withdrawal, which may arrive late.
 func (s *Server) copyTold(e *wire.Entry) bool {
-	return s.takenBack(e, unnamed) && (e.Epoch != 0 || s.tombstones.incarnations[e.Client].taken.anyChoice())
+	g, ok := s.tombstones.of(e.Client, e.Incarnation)
+	return ok && g.taken.of(e, unnamed) && (e.Epoch != 0 || g.taken.anyChoice())
 }
 
 // revokeRecent is called when this server loses its quorum. It drops the tombstones that are not
 // final, because the majority decides about these clients.
 func (s *Server) revokeRecent() {
 	for _, p := range s.tombstones.queue {
-		g, ok := s.tombstones.incarnations[p.id]
-		if !ok {
-			continue
-		}
-		if g.taken != nil && g.taken.below != nil && s.recent(*g.taken.below) {
-			s.revokeBelow(p.id, g)
-		}
-		if g.noChoice != 0 && s.now < g.noChoice-s.cfg.tombstone()+s.cfg.lastWord() {
-			g.noChoice = 0
-			s.tombstones.incarnations[p.id] = g
-		}
-		if s.recent(g) {
-			s.revoke(p.id, false)
+		for _, b := range s.tombstones.list(p.id) {
+			g, _ := s.tombstones.of(p.id, b.incarnation)
+			if g.noChoice != 0 && s.now < g.noChoice-s.cfg.tombstone()+s.cfg.lastWord() {
+				g.noChoice = 0
+				s.tombstones.set(p.id, g)
+			}
+			if s.recent(g) {
+				s.revoke(p.id, g.incarnation, false)
+			}
 		}
 	}
 }
 
-// revoke drops the client's tombstone because its eviction does not count any more, here and in the store. Other
+// revoke drops the tombstone of an incarnation because its eviction does not count any more, here and in the store. Other
 // evictions still count: that of another tombstone of the incarnation, which names no choice of a master, unless the
-// argument all is true, and that of an earlier incarnation. The withdrawals that this server knows of stay as well.
-// The result tells whether the incarnation is still refused.
-func (s *Server) revoke(id wire.ClientID, all bool) (refused bool) {
+// argument all is true, and those of other incarnations. The withdrawals that this server knows of stay as well.
+// The result tells whether the incarnation itself is still refused.
+func (s *Server) revoke(id wire.ClientID, incarnation uint64, all bool) (refused bool) {
 	s.stats.Revoked++
-	g := s.tombstones.incarnations[id]
-	s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: g.incarnation, For: -1})
+	g, _ := s.tombstones.of(id, incarnation)
+	s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation, For: -1})
 	switch refused = !all && g.epoch != 0 && g.noChoice > s.now; {
 	case refused:
-		s.said(&wire.Entry{Client: id, Incarnation: g.incarnation}, unnamed, g.noChoice-s.cfg.tombstone())
-		s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: g.incarnation, For: g.until - s.now})
-	case g.taken != nil:
+		s.said(&wire.Entry{Client: id, Incarnation: incarnation}, unnamed, g.noChoice-s.cfg.tombstone())
+		s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation, For: g.until - s.now})
+	case g.taken.any():
 		g.void, g.noChoice = true, 0
-		s.tombstones.incarnations[id] = g
-		if b := g.taken.below; b != nil && b.until > s.now {
+		s.tombstones.set(id, g)
+	default:
+		s.tombstones.keep(id, slices.DeleteFunc(s.tombstones.list(id), func(b tombstone) bool { return b.incarnation == incarnation }))
+	}
+	for _, b := range s.tombstones.list(id) { // the store has dropped them as well
+		if b.incarnation < incarnation && !b.void && b.until > s.now {
 			s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: b.incarnation, Epoch: b.epoch, For: b.until - s.now})
 		}
-	default:
-		s.tombstones.remove(id)
 	}
 	s.saveAgain(id)
 	return refused
-}
-
-// revokeBelow drops the tombstone of an earlier incarnation that g has replaced. If g still counts, it refuses that
-// incarnation as well, and the store drops both at the same time.
-func (s *Server) revokeBelow(id wire.ClientID, g tombstone) {
-	incarnation := g.taken.below.incarnation
-	if g.taken.below = nil; g.void {
-		s.stats.Revoked++
-		s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation, For: -1})
-		s.saveAgain(id)
-	}
 }
 
 // saveAgain saves the record of a client that is connected, because DoRemove for a tombstone has removed it, too.

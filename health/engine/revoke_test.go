@@ -159,7 +159,7 @@ func TestWithdrawn(t *testing.T) {
 }
 
 // TestCutOffRevokes: CH-33: a server that loses the quorum drops recent tombstones of other
-// servers, and none that is final. Without a quorum it adds no new tombstones.
+// servers, and none that is final, such as that of a later incarnation. Without a quorum it adds no new tombstones.
 func TestCutOffRevokes(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	h := evictedByA(t, 35*time.Second-1)
@@ -179,7 +179,10 @@ func TestCutOffRevokes(t *testing.T) {
 	h.message(host, wire.Message{Kind: wire.Connect, Incarnation: 6, Server: otherA, Epoch: 1})
 	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 6}) // the client has disconnected, so this tombstone is final
 	h.step(ServerInput{Kind: QuorumIs})
-	h.want("quorum-lost")
+	h.want("unbury quorum-lost")
+	if incarnation, _ := h.s.Buried(testClient); incarnation != 6 {
+		t.Errorf("it refuses incarnation %d", incarnation)
+	}
 }
 
 // TestMinorityDoesNotSettle: CH-28, CH-33: a master reaches only half of the servers and

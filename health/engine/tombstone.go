@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"ulnet/health/wire"
@@ -9,8 +11,9 @@ import (
 
 // tombstones are the incarnations of clients that must not connect again (CH-65).
 type tombstones struct {
-	incarnations map[wire.ClientID]tombstone
-	queue        []slot // clients and times, in the order in which their tombstones expire
+	incarnations map[wire.ClientID]tombstone // tombstone of the latest incarnation of each client; its field taken has the earlier ones
+	queue        []slot                      // clients and times, in the order in which their tombstones expire
+	compactAt    int                         // length of the queue from which on outdated entries are dropped
 	max          int
 	counts       [shares]int32 // number of tombstones in each group of NIDs, see shareOf
 }
@@ -22,10 +25,10 @@ type tombstone struct {
 	epoch       uint32        // epoch of the choice of a master that the eviction ended, 24 bits
 	from        int32         // number of the server that ordered the eviction; noSlot: no other server did, so none can withdraw it; see also unnamed
 	known       *known        // name and process of the client; nil: not known or not kept
-	taken       *withdrawals  // withdrawals of evictions of the incarnation, and the tombstone that this one replaced; nil: there are none
+	taken       *withdrawals  // withdrawals of evictions of the incarnation, and tombstones of earlier incarnations; nil: there are none
 	noChoice    time.Duration // active time at which a tombstone of this incarnation that names no choice of a master expires, see noChoiceTold; 0: there is none
 	by          uint16        // group of NIDs, by shareOf, to which the client belongs
-	void        bool          // the eviction does not count any more: only taken.below does
+	void        bool          // the eviction does not count any more: the tombstone refuses nothing
 	left        bool          // the client has disconnected from this server, and no server evicted it: other servers are not told
 }
 
@@ -33,9 +36,8 @@ type tombstone struct {
 // not know which one: it has the tombstone from its store or by read repair.
 const unnamed = noSlot - 1
 
-// slot is an entry of the queue of tombstones. If its time differs from the time at which its
-// client's tombstone expires, the entry is outdated, and the queue has a later one for the
-// client.
+// slot is an entry of the queue of tombstones. If none of its client's tombstones expires
+// at its time, the entry is outdated. The queue has an entry for each tombstone.
 type slot struct {
 	id    wire.ClientID
 	until time.Duration
@@ -45,37 +47,32 @@ func (t *tombstones) init(limit int) {
 	t.incarnations, t.max = make(map[wire.ClientID]tombstone), limit
 }
 
-// covers returns the highest incarnation that the client's tombstone refuses, and true if the tombstone refuses
+// covers returns the highest incarnation that the client's tombstones refuse, and true if they refuse
 // the given incarnation.
 func (t *tombstones) covers(id wire.ClientID, incarnation uint64) (uint64, bool) {
-	g, ok := t.incarnations[id]
-	if g.void {
-		g, ok = g.taken.under()
-	}
+	g, ok := t.refusing(id)
 	return g.incarnation, ok && g.incarnation >= incarnation
 }
 
-// bury adds a tombstone for a client. The client's NID is in the parameter named of; it is zero if
-// it is not known. The result is how many other tombstones were removed to make room.
+// bury adds a tombstone for a client, or replaces that of the same incarnation. The client's NID is in the parameter
+// named of; it is zero if it is not known. The result is how many other tombstones were removed to make room.
 func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Duration, of nid.NID) (forgot uint64) {
-	g, ok := t.incarnations[id]
-	if until = max(until, g.until); !ok || incarnation >= g.incarnation {
-		old := g
-		if g = (tombstone{incarnation: incarnation, from: noSlot, known: old.known, by: old.by}); incarnation == old.incarnation {
-			g.noChoice, g.taken = old.noChoice, old.taken
-		} else if ok {
-			g.taken = old.replaced()
-		}
-	}
-	if g.until = until; of.IsValid() {
+	old, had := t.of(id, incarnation)
+	latest := t.incarnations[id]
+	g := tombstone{incarnation: incarnation, until: max(until, old.until), from: noSlot, known: cmp.Or(old.known, latest.known), noChoice: old.noChoice, taken: old.taken, by: latest.by}
+	if of.IsValid() {
 		g.by = shareOf(of)
 	}
-	t.put(id, g)
-	t.queue = append(t.queue, slot{id, until})
+	if had {
+		t.set(id, g)
+	} else {
+		t.insert(id, g)
+	}
+	t.queue = append(t.queue, slot{id, g.until})
 	for len(t.incarnations) > t.max {
 		forgot += t.relieve()
 	}
-	if len(t.queue) > 2*len(t.incarnations)+64 {
+	if len(t.queue) > t.compactAt {
 		t.compact()
 	}
 	return forgot
@@ -85,13 +82,13 @@ func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Durat
 // incarnation: the one for the latest choice of a master counts, until its eviction is withdrawn.
 func (s *Server) restoreTombstone(in *ServerInput) {
 	left := min(in.For, s.cfg.tombstone()) // For is too long if the wall clock was put back after the tombstone was stored
-	old, had := s.tombstones.incarnations[in.Client]
+	old, had := s.tombstones.of(in.Client, in.Incarnation)
 	e := wire.Entry{Client: in.Client, Incarnation: in.Incarnation, Epoch: in.Epoch}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, nid.NID{})
 	s.said(&e, unnamed, s.now+left-s.cfg.tombstone())
-	if had && old.incarnation == e.Incarnation && (e.Before(old.epoch) || e.Epoch == 0) {
+	if had && (e.Before(old.epoch) || e.Epoch == 0) {
 		e.Epoch = old.epoch
-		s.said(&e, unnamed, s.now+left-s.cfg.tombstone())
+		s.said(&e, unnamed, old.said)
 	}
 }
 
@@ -106,18 +103,27 @@ func (t *tombstones) expire(now time.Duration) {
 func (t *tombstones) pop() {
 	p := t.queue[0]
 	t.queue = t.queue[1:]
-	if t.incarnations[p.id].until == p.until {
-		t.remove(p.id)
+	if t.current(p) {
+		t.keep(p.id, slices.DeleteFunc(t.list(p.id), p.ends))
 	}
 }
+
+// current reports whether a tombstone expires at the time of the entry.
+func (t *tombstones) current(p slot) bool {
+	g, ok := t.incarnations[p.id]
+	return ok && (p.ends(g) || slices.ContainsFunc(g.taken.before(), p.ends))
+}
+
+// ends reports whether the entry is that of the tombstone g.
+func (p slot) ends(g tombstone) bool { return g.until == p.until }
 
 // compact drops outdated entries, so that evicting one client over and over costs no memory.
 func (t *tombstones) compact() {
 	kept := make([]slot, 0, len(t.incarnations)+64)
 	for i, p := range t.queue {
-		if t.incarnations[p.id].until == p.until && (i+1 == len(t.queue) || t.queue[i+1] != p) {
+		if t.current(p) && (i+1 == len(t.queue) || t.queue[i+1] != p) {
 			kept = append(kept, p)
 		}
 	}
-	t.queue = kept
+	t.queue, t.compactAt = kept, 2*len(kept)+64
 }

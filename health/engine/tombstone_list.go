@@ -38,26 +38,30 @@ type TombstoneInfo struct {
 	// itself, or learned of the eviction before its restart or by read repair.
 	Server nid.NID `json:"server,omitzero"`
 	// Withdrawn means that the eviction was withdrawn, or that this server, which knows of withdrawals of the incarnation, has
-	// dropped it with the quorum. The tombstone refuses nothing, except an earlier incarnation that was evicted before.
+	// dropped it with the quorum. The tombstone refuses nothing. If that of an earlier incarnation does, it has an entry of its own.
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
 // know is called when a client was evicted or has left. It records which of the two happened and, if there is room, the
 // client's name and process.
 func (t *tombstones) know(c *conn, cause wire.Cause) {
-	g, ok := t.incarnations[c.id]
+	g, ok := t.of(c.id, c.incarnation)
+	if !ok { // the eviction is that of a later incarnation
+		g, ok = t.incarnations[c.id]
+	}
 	if !ok {
 		return
 	}
 	if g.left = cause == wire.Left && g.incarnation == c.incarnation; len(t.incarnations) <= maxKnown {
 		g.known = &known{c.name, c.peer}
 	}
-	t.incarnations[c.id] = g
+	t.set(c.id, g)
 }
 
 // before calls f for up to listStep tombstones that expire before the time in the parameter until;
 // those that expire last come first. It also calls f for all further tombstones that expire at the
-// same instant as the last of these. The result next is the value of until for the next call, and
+// same instant as the last of these. Of a client it reports the tombstone of the latest incarnation and, if that refuses
+// nothing, also the one that does. The result next is the value of until for the next call, and
 // more tells whether there are more tombstones.
 func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombstone)) (next time.Duration, more bool) {
 	k := sort.Search(len(t.queue), func(i int) bool { return t.queue[i].until >= until })
@@ -71,9 +75,16 @@ func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombston
 			clear(run)
 			until = p.until
 		}
-		if g, ok := t.incarnations[p.id]; ok && g.until == p.until && !run[p.id] {
-			run[p.id] = true
+		if run[p.id] || !t.current(p) {
+			continue
+		}
+		run[p.id] = true
+		g := t.incarnations[p.id]
+		if g.until == p.until {
 			f(p.id, &g)
+		}
+		if b, ok := t.refusing(p.id); ok && b.incarnation != g.incarnation && b.until == p.until {
+			f(p.id, &b)
 		}
 	}
 	return until, false

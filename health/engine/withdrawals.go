@@ -10,8 +10,8 @@ import (
 // withdrew one. Such a server was the client's master, or considered itself the master. If one server withdraws
 // its eviction, the evictions by the others still count.
 type withdrawals struct {
-	by    []withdrawal
-	below *tombstone // the tombstone of an earlier incarnation that was replaced, without its own withdrawals: it counts again when the eviction of the later incarnation does not; nil: there was none
+	by      []withdrawal
+	earlier []tombstone // only in the tombstone of the client's latest incarnation: those of earlier incarnations, the latest first
 }
 
 // withdrawal is the latest choice of a master for which a server has withdrawn an eviction.
@@ -66,43 +66,39 @@ func (w *withdrawals) has(server int32, epoch uint32) bool {
 // any reports whether an eviction was withdrawn.
 func (w *withdrawals) any() bool { return w != nil && len(w.by) > 0 }
 
-// under returns the tombstone of an earlier incarnation, which counts if the one that has these withdrawals is void.
-func (w *withdrawals) under() (g tombstone, ok bool) {
-	if w.below == nil {
-		return tombstone{}, false
+// before returns the tombstones of earlier incarnations.
+func (w *withdrawals) before() []tombstone {
+	if w == nil {
+		return nil
 	}
-	return *w.below, true
+	return w.earlier
+}
+
+// alone returns the withdrawals without the tombstones of earlier incarnations; nil: there are none.
+func (w *withdrawals) alone() *withdrawals {
+	if !w.any() {
+		return nil
+	}
+	return &withdrawals{by: w.by}
 }
 
 // voided marks the client's tombstone as void. It has no effect if there was no room for a tombstone.
 func (t *tombstones) voided(e *wire.Entry, from int32) {
-	if g, ok := t.incarnations[e.Client]; ok {
+	if g, ok := t.of(e.Client, e.Incarnation); ok {
 		g.void, g.from, g.epoch, g.noChoice = true, from, e.Epoch, 0
-		t.incarnations[e.Client] = g
+		t.set(e.Client, g)
 	}
 }
 
-// takes records in the client's tombstone, if it is of that incarnation, that the server from has withdrawn an eviction.
+// takes records in the tombstone of the incarnation that the server from has withdrawn an eviction.
 func (t *tombstones) takes(e *wire.Entry, from int32) {
-	g, ok := t.incarnations[e.Client]
-	if !ok || g.incarnation != e.Incarnation {
+	g, ok := t.of(e.Client, e.Incarnation)
+	if !ok {
 		return
 	}
 	if g.taken == nil {
 		g.taken = &withdrawals{}
 	}
 	g.taken.add(from, e.Epoch)
-	t.incarnations[e.Client] = g
-}
-
-// replaced returns what a tombstone of a later incarnation keeps of the tombstone g, which it replaces; nil: nothing.
-func (g tombstone) replaced() *withdrawals {
-	switch {
-	case !g.void:
-		g.left, g.taken, g.known = g.untold(), nil, nil
-		return &withdrawals{below: &g}
-	case g.taken.below != nil:
-		return &withdrawals{below: g.taken.below}
-	}
-	return nil
+	t.set(e.Client, g)
 }

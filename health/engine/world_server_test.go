@@ -120,7 +120,7 @@ func (s *server) effect(e *ServerEffect, data []byte) {
 	case DoRemove:
 		s.write(func() {
 			delete(s.store, e.Client)
-			if e.For < 0 {
+			if e.For < 0 && s.tombstones[e.Client].incarnation <= e.Incarnation {
 				delete(s.tombstones, e.Client)
 			}
 			if e.For > 0 && e.Incarnation >= s.tombstones[e.Client].incarnation {

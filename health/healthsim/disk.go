@@ -14,14 +14,14 @@ import (
 // disk has the records and tombstones of a server. It survives restarts that keep state.
 type disk struct {
 	records    map[health.ClientID]health.Record
-	tombstones map[health.ClientID]health.Tombstone
-	broken     bool // writes to the disk fail at present
+	tombstones map[health.ClientID][]health.Tombstone // in the order in which they were added
+	broken     bool                                   // writes to the disk fail at present
 }
 
 // disk returns the disk of a server's new incarnation: the old one, or an empty one.
 func (n *network) disk(id int, keeps bool) *disk {
 	if n.disks[id] == nil || !keeps {
-		n.disks[id] = &disk{records: make(map[health.ClientID]health.Record), tombstones: make(map[health.ClientID]health.Tombstone)}
+		n.disks[id] = &disk{records: make(map[health.ClientID]health.Record), tombstones: make(map[health.ClientID][]health.Tombstone)}
 	}
 	return n.disks[id]
 }
@@ -32,7 +32,7 @@ func (d *disk) load() (records []health.Record, tombstones []health.Tombstone) {
 		records = append(records, d.records[id])
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(d.tombstones), health.ClientID.Compare) {
-		tombstones = append(tombstones, d.tombstones[id])
+		tombstones = append(tombstones, d.tombstones[id]...)
 	}
 	return records, tombstones
 }
@@ -45,12 +45,11 @@ func (d *disk) remove(t health.Tombstone) {
 	switch {
 	case t.Until.IsZero():
 	case t.Until.After(past):
-		if old := d.tombstones[t.Client]; old.Incarnation > t.Incarnation {
-			t.Incarnation, t.Epoch = old.Incarnation, old.Epoch
-		}
-		d.tombstones[t.Client] = t
+		same := func(old health.Tombstone) bool { return old.Incarnation == t.Incarnation && old.Epoch == t.Epoch }
+		d.tombstones[t.Client] = append(slices.DeleteFunc(d.tombstones[t.Client], same), t)
 	default:
-		delete(d.tombstones, t.Client)
+		voided := func(old health.Tombstone) bool { return old.Incarnation <= t.Incarnation }
+		d.tombstones[t.Client] = slices.DeleteFunc(d.tombstones[t.Client], voided)
 	}
 }
 

@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+)
+
+// order6 makes otherB evict incarnation 6 of the client, that of a stranger with the client's id, or withdraw that.
+func (h *harness) order6(withdraw bool) {
+	h.t.Helper()
+	h.wanted(otherB, wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: 6, Mark: uint8(wire.TimedOut), Epoch: 1})})
+}
+
+// TestEachIncarnationByItself: CH-65, CH-33, CH-A20: a stranger connects elsewhere with the client's id, in a later incarnation
+// than the client's, and is evicted. That eviction is withdrawn, or dropped with the quorum, before or after the client's own
+// incarnation is evicted. The server refuses the client's incarnation in each case, even after a restart.
+func TestEachIncarnationByItself(t *testing.T) {
+	spec.Covers(t, "CH-65", "CH-33", "CH-A20")
+	lost := func(h *harness) { h.advance(h.s.cfg.lastWord()); h.order6(false); h.mute = false; h.flap() }
+	nothing := func(h *harness) {}
+	for name, tt := range map[string]struct{ before, after func(h *harness) }{
+		"not evicted":               {nothing, nothing},
+		"withdrawn before":          {func(h *harness) { h.order6(false); h.order6(true) }, nothing},
+		"only the withdrawal":       {func(h *harness) { h.order6(true) }, nothing},
+		"withdrawn after":           {func(h *harness) { h.order6(false) }, func(h *harness) { h.order6(true) }},
+		"evicted and withdrawn":     {nothing, func(h *harness) { h.order6(false); h.order6(true) }},
+		"dropped with the quorum":   {func(h *harness) { h.order6(false) }, func(h *harness) { h.mute = false; h.flap() }},
+		"evicted, then quorum lost": {nothing, lost},
+	} {
+		for evicted, f := range map[string]func(h *harness){
+			"by this server": func(h *harness) {
+				h.step(ServerInput{Kind: EvictClient, Client: testClient})
+				h.done(wire.Reply{Evicted: 2}, gone)
+			},
+			"by its master":  func(h *harness) { h.order(otherA, false, 1) },
+			"as others tell": func(h *harness) { h.told(tombstoneOf(1, 3*time.Minute)) },
+		} {
+			if name == "dropped with the quorum" && evicted == "by its master" {
+				continue // that is recent as well, so the quorum drops it
+			}
+			h := newHarness(t, nil)
+			h.mute = true
+			switch evicted {
+			case "by this server":
+				h.connect(5, me, 1)
+			case "by its master":
+				h.connect(5, otherA, 1)
+			}
+			tt.before(h)
+			f(h)
+			tt.after(h)
+			if n, ok := h.s.Buried(testClient); !ok || n != 5 {
+				t.Errorf("evicted %s, the stranger %s: it refuses incarnation %d (%v)", evicted, name, n, ok)
+			}
+			if got := word5(h, wire.Connect, 1); got != "reject:global" {
+				t.Errorf("evicted %s, the stranger %s: the client connects: %q", evicted, name, got)
+			}
+		}
+	}
+	h := newHarness(t, nil)
+	h.order(otherA, false, 1)
+	h.order6(true)
+	if list, _ := h.tombstones(); len(list) != 2 || list[0].Withdrawn == list[1].Withdrawn {
+		t.Errorf("the list has %+v", list)
+	}
+	h = newHarness(t, nil) // restored in the order in which they expire
+	h.step(ServerInput{Kind: RestoreTombstone, Client: testClient, Incarnation: 6, Epoch: 1, For: 5 * time.Minute})
+	h.step(ServerInput{Kind: RestoreTombstone, Client: testClient, Incarnation: 5, For: 6 * time.Minute})
+	h.order6(true)
+	if n, _ := h.s.Buried(testClient); n != 5 {
+		t.Errorf("after a restart it refuses incarnation %d", n)
+	}
+}
+
+// TestWithdrawnUnderLater: CH-33, CH-A8, CH-A13: the eviction of a later incarnation of the client's id has been withdrawn, or counts.
+// What holds for withdrawals of the client's own incarnation, and for doubts about it, holds all the same.
+func TestWithdrawnUnderLater(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A8", "CH-A13")
+	const here = "connected 5 10.0.0.1@tcp/5"
+	for _, void := range []bool{false, true} {
+		later := func(h *harness) {
+			if h.order6(false); void {
+				h.order6(true)
+			}
+		}
+		h := three(t)
+		h.connect(5, me, 5)
+		later(h)
+		h.askTombstones(otherA, 31)
+		h.tellAsked(otherA)
+		h.advance(h.s.cfg.Tick + 1)
+		asked := h.effects
+		h.order(otherA, true, 1) // the answers on their way are older
+		h.effects = asked
+		h.tellAsked(otherA, otherB)
+		h.wantState(here)
+		h = three(t)
+		h.connect(5, me, 5)
+		later(h)
+		h.askTombstones(otherA, 31)
+		h.tellAsked(otherA)
+		h.advance(h.s.cfg.Tick + 1)
+		if h.tellAsked(otherA, otherB); h.state() == here {
+			t.Errorf("void %v: most servers have evicted the client, and it stays", void)
+		}
+		h = newHarness(t, nil)
+		h.connect(5, otherA, 1)
+		later(h)
+		h.order(otherA, true, 1)
+		h.order(otherA, false, 1) // a late copy
+		h.wantState("connected 5 10.0.0.2@tcp/1")
+		if !void {
+			continue
+		}
+		h = newHarness(t, nil)
+		h.order(otherA, false, 1)
+		later(h)
+		if got := word5(h, wire.Connect, 2); got != "reject:busy" {
+			t.Errorf("a later choice while the eviction may be withdrawn: %q", got)
+		}
+	}
+}
+
+// TestEarlierExpires: CH-65: the tombstone of an earlier incarnation expires at its own time, whatever happens to later ones.
+func TestEarlierExpires(t *testing.T) {
+	spec.Covers(t, "CH-65")
+	h := newHarness(t, nil)
+	h.mute = true
+	h.order4(false)
+	h.advance(9 * time.Minute)
+	h.order(otherA, true, 1)
+	h.advance(time.Minute)
+	if n, ok := h.s.Buried(testClient); ok || h.s.Status().Tombstones != 1 {
+		t.Errorf("after ten minutes it refuses incarnation %d", n)
+	}
+	h.advance(9*time.Minute + time.Second)
+	if n := h.s.Status().Tombstones; n != 0 {
+		t.Errorf("%d tombstones are left", n)
+	}
+	h.order6(true) // the later one expires first
+	h.advance(time.Minute)
+	h.order(otherA, false, 1)
+	h.advance(9*time.Minute + time.Second)
+	if n, _ := h.s.Buried(testClient); n != 5 {
+		t.Errorf("it refuses incarnation %d", n)
+	}
+	h.advance(time.Minute)
+	if n := h.s.Status().Tombstones; n != 0 {
+		t.Errorf("%d tombstones are left in the end", n)
+	}
+}
+
+// TestEvictedIncarnationsAreBounded: CH-65: a server keeps the tombstones of a few incarnations of a client. It drops those of
+// withdrawn evictions first, and then those of the earliest incarnations.
+func TestEvictedIncarnationsAreBounded(t *testing.T) {
+	spec.Covers(t, "CH-65")
+	var g tombstones
+	g.init(10)
+	incarnation := func(n uint64, void bool) {
+		e := wire.Entry{Client: testClient, Incarnation: n, Epoch: 1}
+		if g.bury(testClient, n, time.Duration(n), nid.NID{}); void {
+			g.takes(&e, 1)
+			g.voided(&e, 1)
+		}
+	}
+	want := func(list ...uint64) {
+		t.Helper()
+		var got []uint64
+		for _, b := range g.list(testClient) {
+			got = append(got, b.incarnation)
+		}
+		if !slices.Equal(got, list) {
+			t.Errorf("tombstones of %d, want %d", got, list)
+		}
+	}
+	incarnation(5, false)
+	incarnation(7, true)
+	incarnation(6, true)
+	incarnation(8, false)
+	want(8, 7, 5)
+	incarnation(9, false)
+	want(9, 8, 5)
+	incarnation(10, false)
+	want(10, 9, 8)
+}
