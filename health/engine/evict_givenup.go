@@ -32,9 +32,12 @@ func (e *evictions) clear(s *Server) {
 	all := append(e.batches, e.givenUp...)
 	slices.SortStableFunc(all, func(a, b *batch) int { return cmp.Compare(b.began, a.began) })
 	for _, b := range all {
-		if b.entries = b.doubtful(); len(b.entries) > 0 && len(b.entries) <= room {
-			room -= len(b.entries)
+		b.entries = b.doubtful()
+		switch room -= len(b.entries); {
+		case room >= 0 && len(b.entries) > 0:
 			kept = append(kept, b)
+		case b.withdraw:
+			s.stats.Unowed += uint64(len(b.entries))
 		}
 	}
 	*e = evictions{givenUp: kept, given: given(kept, e.given), inFlight: e.inFlight, lastID: e.lastID}

@@ -155,3 +155,22 @@ func TestGivenUpLatest(t *testing.T) {
 		t.Errorf("%+v", h.s.evictions.given)
 	}
 }
+
+// TestGivenUpWithoutRoom: CH-33: a master keeps a withdrawal for a dead server when it gives up its evictions because it is cut
+// off. If there is no room for the withdrawal, the master counts it in Unowed.
+func TestGivenUpWithoutRoom(t *testing.T) {
+	spec.Covers(t, "CH-33")
+	for _, room := range []int{1, 2} {
+		h := withdraws(t)
+		h.advance(30 * time.Second)
+		other := wire.ClientID{7}
+		h.message(nid.ProcessID{NID: nid.MustParse("10.1.0.2@tcp"), PID: 77}, wire.Message{Kind: wire.Connect, Client: other, Incarnation: 5, Server: me, Epoch: 1, Sequence: 9})
+		h.s.cfg.MaxClients = room
+		h.step(ServerInput{Kind: EvictClient, Client: other})
+		h.step(ServerInput{Kind: QuorumIs})
+		h.advance(h.s.cfg.Quorum + time.Second)
+		if got, want := h.s.Stats().Unowed, uint64(2-room); got != want || len(h.s.evictions.given) != room {
+			t.Errorf("room for %d clients: it has given up evictions of %d clients, and counts %d withdrawals, want %d", room, len(h.s.evictions.given), got, want)
+		}
+	}
+}
