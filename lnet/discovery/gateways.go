@@ -103,7 +103,10 @@ func (g *gateways) advance(in route.CheckInput) (out route.CheckOutput) {
 		g.timer = nil
 	}
 	if wake != machine.Never {
-		g.timer = clock.AfterFunc(max(wake-now, time.Nanosecond), func() { g.step(route.CheckInput{Kind: route.CheckTimer}) })
+		g.timer = clock.AfterFunc(max(wake-now, time.Nanosecond), func() {
+			g.agent.stepQueued() // as in changed
+			g.step(route.CheckInput{Kind: route.CheckTimer})
+		})
 	}
 	return out
 }

@@ -149,10 +149,17 @@ func TestDeletedAtOnce(t *testing.T) {
 	})
 }
 
-// TestAnswerWaits: the time of a check is over, and its timer is late. The answer of the gateway comes from
-// an input that waits in the inbox of discovery when the agent tells discovery of the gateways. The answer counts.
+// TestAnswerWaits: the time of a check is over, and the answer of the gateway comes from an input that waits in the
+// inbox of discovery. The answer counts, whether the timer of the check is late, and the agent tells discovery of the gateways
+// before, or not.
 func TestAnswerWaits(t *testing.T) {
 	spec.Covers(t, "RT-7")
+	for _, late := range []bool{true, false} {
+		answerWaits(t, late)
+	}
+}
+
+func answerWaits(t *testing.T, late bool) {
 	synctest.Test(t, func(t *testing.T) {
 		a, driver := newMute(t)
 		a.checks.set(time.Minute, time.Second)
@@ -162,22 +169,29 @@ func TestAnswerWaits(t *testing.T) {
 		}
 		a.checks.step(route.CheckInput{Kind: route.Answered, Exchange: 1})
 		time.Sleep(time.Minute + time.Second/2) // the second check is under way
-		a.checks.mu.Lock()
-		a.checks.timer.Stop() // its goroutine is late
-		a.checks.mu.Unlock()
-		time.Sleep(2 * time.Second)
+		if late {
+			a.checks.mu.Lock()
+			a.checks.timer.Stop()
+			a.checks.mu.Unlock()
+			time.Sleep(2 * time.Second)
+		}
 		a.put(engine.Input{Kind: engine.Refresh, NID: nid.MustParse("10.0.0.8@tcp")})
 		driver.onSend = func() {
 			driver.onSend = nil
 			a.checks.step(route.CheckInput{Kind: route.Answered, Exchange: 2})
 		}
-		a.checks.changed()
+		if late {
+			a.checks.changed()
+		} else {
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
 		if driver.onSend != nil {
 			t.Fatal("no message was sent")
 		}
 		// The gateway's answer does not say that it is a router, so the route is down for that reason.
 		if now := a.node.Routes()[0]; now.Reason != "the gateway says that it does not route" || driver.closed > 0 {
-			t.Errorf("the route is %+v, and connections to its gateway were closed %d times", now.State, driver.closed)
+			t.Errorf("timer late %v: the route is %+v, and connections to its gateway were closed %d times", late, now.State, driver.closed)
 		}
 	})
 }

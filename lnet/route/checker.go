@@ -15,6 +15,10 @@ const (
 	DefaultPingTimeout   = 50 * time.Second // router_ping_timeout
 )
 
+// answersWait is how long a check whose time is over when another gateway answers still waits: its answer may be the
+// next that the caller handles, if the process has stood still.
+const answersWait = time.Millisecond
+
 // CheckerConfig has the times of a [Checker].
 type CheckerConfig struct {
 	Interval time.Duration // alive_router_check_interval, time between checks; 0 or less: no checks
@@ -110,6 +114,10 @@ func (c *Checker) Step(now time.Duration, in CheckInput, out *CheckOutput) (wake
 		c.answered(in, out)
 	}
 	for d := c.agenda.Pop(now); d != nil; d = c.agenda.Pop(now) {
+		if in.Kind == Answered && d.Of.exchange != 0 {
+			c.agenda.Set(&d.Of.due, now+answersWait)
+			continue
+		}
 		c.isDue(now, d.Of, out)
 	}
 	return c.agenda.Next()

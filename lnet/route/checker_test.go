@@ -3,6 +3,7 @@ package route_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -163,4 +164,24 @@ func TestWatch(t *testing.T) {
 	c.watch(defaults)
 	c.watch(defaults, target("10.88.0.7@tcp"))
 	c.want("1m6s check 10.88.0.7@tcp at 10.88.0.7@tcp")
+}
+
+// TestAnswersTogether: two checks are over while the process stands still, and then both answers are handled, one after
+// the other. Neither gateway counts as dead in between.
+func TestAnswersTogether(t *testing.T) {
+	spec.Covers(t, "RT-7")
+	t.Parallel()
+	var c route.Checker
+	var out route.CheckOutput
+	c.Step(0, route.CheckInput{Kind: route.Watch, Config: defaults, Targets: []route.Target{target("10.88.0.7@tcp"), target("10.88.0.8@tcp")}}, &out)
+	if len(out.Checks) != 2 {
+		t.Fatalf("checks %+v", out.Checks)
+	}
+	for i, check := range slices.Clone(out.Checks) {
+		out.Reset()
+		wake := c.Step(time.Hour, route.CheckInput{Kind: route.Answered, Config: defaults, Exchange: check.Exchange}, &out)
+		if len(out.Changes) != 1 || !out.Changes[0].Alive || wake <= time.Hour {
+			t.Errorf("answer %d: %+v, next step at %v", i+1, out, wake)
+		}
+	}
 }
