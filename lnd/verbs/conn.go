@@ -38,7 +38,7 @@ type ConnConfig struct {
 	RNRRetryCount uint8         // 0 to 7 retries after RNR NAKs; 7: no limit
 	Timeout       time.Duration // time limit of the whole connection request; 0: as long as the CM tries
 	Private       []byte        // private data for the peer, which is copied
-	// Claimed says that packets in the peer's name, which may be forged, are the only reason for the request. Then
+	// Claimed says that the reason for the request is packets in the peer's name, which may be forged. Then
 	// the peer may not exist, and the request delays no others. The accepting side does not use it.
 	Claimed bool
 }

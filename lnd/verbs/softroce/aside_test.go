@@ -135,6 +135,17 @@ func TestAsideOfManager(t *testing.T) {
 		}
 	}
 	cfg := nodes[0].config()
+	clear(n.management)
+	cfg.Claimed = true
+	if c, err = nodes[0].device.Connect(addrPort(nodes[1].device), cfg, nodes[0].event); err != nil {
+		t.Fatal(err)
+	}
+	v.clock.Run(3 * time.Second)
+	c.Disconnect()
+	v.clock.Run(4 * time.Second)
+	if req, dreq := n.management[ibta.AttrREQ], n.management[ibta.AttrDREQ]; sole(req) != wire.Claimed || sole(dreq) != wire.Asked {
+		t.Errorf("a claimed peer has answered: doubts %v of the REQ and %v of the DREQ", req, dreq)
+	}
 	cfg.Timeout = time.Second
 	for i, want := range []wire.Doubt{wire.Asked, wire.Claimed} {
 		clear(n.management)
@@ -142,7 +153,7 @@ func TestAsideOfManager(t *testing.T) {
 		if _, err := nodes[0].device.Connect(netip.MustParseAddrPort("10.0.0.3:987"), cfg, nodes[0].event); err != nil {
 			t.Fatal(err)
 		}
-		v.clock.Run(time.Duration(i+1) * 10 * time.Second)
+		v.clock.Run(time.Duration(i+1) * 20 * time.Second)
 		for kind, least := range map[ibta.Attribute]int{ibta.AttrREQ: 2, ibta.AttrREJ: 1} {
 			if got := n.management[kind]; len(got) < least || sole(got) != want {
 				t.Errorf("%v to a missing peer: doubts %v, want %d", kind, got, want)

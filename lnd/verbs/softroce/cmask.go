@@ -101,6 +101,7 @@ func (c *cm) take(now time.Duration, n *cmConn, r *ibta.REP, out *cmOutput) {
 	}
 	c.remember(n)
 	c.become(n, established)
+	n.heard = true
 	c.reply(n, ibta.AttrRTU, &ibta.RTU{LocalID: n.id, RemoteID: n.remote}, out)
 	peer := n.end // values that this side's REQ has set for both ends
 	peer.QPN, peer.PSN, peer.RNRRetryCount = r.QPN, r.StartingPSN, r.RNRRetryCount

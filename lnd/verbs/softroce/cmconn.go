@@ -49,7 +49,7 @@ type cmConn struct {
 	state          cmState
 	asking         bool // this side has requested the connection
 	claimed        bool // this side has requested it because of packets whose source may be forged
-	heard          bool // the peer has requested the connection, and has used it or answered the REP: its address is not forged
+	heard          bool // the peer has answered a message with a number that this side chose, or has used the connection: its address is not forged
 	peer           netip.Addr
 	guid           ibta.GUID // GUID of the peer's adapter
 	qpn, remoteQPN ibta.QPN
