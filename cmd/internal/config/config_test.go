@@ -184,6 +184,7 @@ func TestParseErrors(t *testing.T) {
 		{name: "for kernels only, out of range", text: "nonblk_zcack: 2\n", err: `f:1:15: nonblk_zcack: want a whole number from 0 to 1, not "2"`},
 		{name: "too many connections per peer", text: "conns_per_peer: 128\n", err: `f:1:17: conns_per_peer: want a whole number from 0 to 127, not "128"`},
 		{name: "unknown key", text: "accept_port: 988\nacept: all\n", err: `f:2:1: unknown key "acept"`},
+		{name: "lines of other systems", text: "accept_port: 988\r\ncredits: 7\r\nacept: all\r\n", err: `f:3:1: unknown key "acept"`},
 		{name: "wrong case", text: "Accept: all\n", err: `f:1:1: unknown key "Accept"`},
 		{name: "key twice", text: "nagle: 0\nnagle: 1\n", err: `f:2:1: mapping key "nagle" already defined at [1:1]`},
 		{name: "port out of range", text: "\naccept_port: 70000\n", err: `f:2:14: accept_port: want a whole number from 1 to 65535, not "70000"`},

@@ -12,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"ulnet/cmd/internal/config/tree"
 )
 
 // maxFileSize bounds a configuration file in bytes.
@@ -119,7 +121,7 @@ func (c *Config) parse(name string, text []byte) (sources []Source, err error) {
 	if len(text) > maxFileSize {
 		return nil, &Error{File: name, Err: fmt.Errorf("more than %d bytes", maxFileSize)}
 	}
-	file, err := parser.ParseBytes(text, 0)
+	file, err := parser.ParseBytes(tree.WithLineFeeds(text), 0)
 	if err != nil {
 		return nil, syntaxError(name, err)
 	}

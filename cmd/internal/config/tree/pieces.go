@@ -66,9 +66,9 @@ func pieces(text []byte, size int) []piece {
 	return s.list
 }
 
-// withLineFeeds makes all lines end with a line feed: in YAML a carriage return is a line break, too. The parser
+// WithLineFeeds makes all lines end with a line feed: in YAML a carriage return is a line break, too. The parser
 // counts a carriage return and the line feed behind it as two lines.
-func withLineFeeds(text []byte) []byte {
+func WithLineFeeds(text []byte) []byte {
 	if bytes.IndexByte(text, '\r') < 0 {
 		return text
 	}

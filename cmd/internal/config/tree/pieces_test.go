@@ -14,7 +14,7 @@ func inPieces(text []byte, size, largest int) (*File, error) {
 		return nil, err
 	}
 	f := new(File)
-	err := f.readPieces(pieces(withLineFeeds(text), size), largest)
+	err := f.readPieces(pieces(WithLineFeeds(text), size), largest)
 	f.tellIgnored()
 	return f, err
 }

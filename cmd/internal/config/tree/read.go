@@ -72,7 +72,7 @@ func Read(text []byte) (*File, error) {
 	if err := checkLimits(text); err != nil {
 		return nil, err
 	}
-	text = withLineFeeds(text)
+	text = WithLineFeeds(text)
 	f, read := new(File), (*File).readWhole
 	if len(text) > wholeSize {
 		read = (*File).readLong
