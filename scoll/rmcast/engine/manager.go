@@ -287,9 +287,11 @@ func (g *Manager) room(id nid.NID) bool {
 // add puts a member on the manager's next list.
 func (g *Manager) add(m *managed) {
 	g.members = append(g.members, m)
-	slices.SortFunc(g.members, func(a, b *managed) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(g.members, byNumber)
 	g.changed = true
 }
+
+func byNumber(a, b *managed) int { return cmp.Compare(a.Number, b.Number) }
 
 // report records the state that a member reports, and sends it lists and states that it lacks.
 func (g *Manager) report(from nid.NID, o *wire.Order) {

@@ -188,6 +188,7 @@ func (g *Manager) gather() {
 		g.departs(p.ID, !g.ended(p.ID))
 		g.expel(p.ID)
 	}
+	g.separate()
 	g.publish(true)
 }
 
@@ -272,7 +273,6 @@ func (g *Manager) elected(b *ballot) {
 			g.base.ids[m.ID] = true
 		}
 	}
-	g.base.next = g.next
 }
 
 // unbacked ends a search that did not find a majority. It tells the user and does not change the group, so that other

@@ -36,6 +36,19 @@ func (g *Manager) adopt() {
 	}
 }
 
+// separate gives the members that are not in the electorate numbers above those of all voters. A node that has joined
+// during a search may have a lower one, and would count as a voter when the next manager is elected.
+func (g *Manager) separate() {
+	g.base.next = g.next
+	for _, m := range g.members {
+		if !g.base.ids[m.ID] {
+			m.Number = g.next
+			g.next++
+		}
+	}
+	slices.SortFunc(g.members, byNumber)
+}
+
 // spoke records the incarnation of a node that its latest message names: lower ones have ended. It can be below the
 // one recorded before, if the node's clock was set back: then the higher one has ended, and this one is alive. If a
 // message of an earlier incarnation is late, messages wait for that incarnation until the node sends its next message,

@@ -79,6 +79,55 @@ func TestWaitingNoVoter(t *testing.T) {
 	}
 }
 
+// votersAre checks which hosts have a member that the latest list names as a voter.
+func (s *search) votersAre(t *testing.T, want ...sim.NodeID) {
+	t.Helper()
+	var got []sim.NodeID
+	for _, m := range s.g.latest.Members {
+		if m.Number < s.g.latest.Voters {
+			got = append(got, hostID(m.NID))
+		}
+	}
+	if slices.Sort(got); !slices.Equal(got, want) || int(s.g.latest.Of) != len(want) {
+		t.Errorf("%d of %d vote, want %d; members %v", got, s.g.latest.Of, want, s.g.latest.Members)
+	}
+}
+
+// TestJoinerNoVoter: RM-A18: nodes join while a new manager searches. They are on its first list, and are no voters of the
+// list before: the next manager needs a majority of those that were members before.
+func TestJoinerNoVoter(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3}
+	s.told(1, 7, &wire.Order{Kind: wire.OrderJoin}) // a group of its own, with the number of a member that is found later
+	s.begin(list...)
+	s.told(2, 8, &wire.Order{Kind: wire.OrderJoin})
+	s.answer(3, 1, list)
+	s.answer(3, 2, list)
+	s.told(4, 9, &wire.Order{Kind: wire.OrderJoin})
+	s.answer(5, 3, list)
+	s.publishes(t, []sim.NodeID{1, 2, 3, 7, 8, 9}, nil)
+	s.votersAre(t, list...)
+}
+
+// TestLaterListNoVoter: RM-A18: a member has a later list than the others, with nodes that do not answer a new manager. The
+// manager continues from the list of the others, and the member stays. It is no voter of that list.
+func TestLaterListNoVoter(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3}
+	s.begin(1, 2, 3, 4)
+	for _, host := range list {
+		s.answer(2, host, list)
+	}
+	o := wire.Order{Kind: wire.OrderKnown, Epoch: s.g.epoch, Version: wire.Version{Epoch: 500, Counter: 4}, Window: 8, Voters: 4, Of: 3}
+	for host := range sim.NodeID(8) {
+		o.Members = append(o.Members, wire.Member{ID: testID(host + 1), Number: uint32(host + 1)})
+	}
+	s.told(3, 4, &o)
+	s.g.Step(s.g.collect.by, Input{}, &s.out)
+	s.publishes(t, []sim.NodeID{1, 2, 3, 4}, []sim.NodeID{5, 6, 7, 8})
+	s.votersAre(t, list...)
+}
+
 // TestNoChurn: RM-A18: a manager that all members hear stays, although the next manager does
 // not hear it.
 func TestNoChurn(t *testing.T) {
