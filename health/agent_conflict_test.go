@@ -24,12 +24,12 @@ func (c *cluster) redial(i int, cfg health.DialConfig) {
 	})
 }
 
-// TestTakenWhileAway: CH-61, CH-A21: a client is cut off for so long that it is evicted, another
-// node takes its id in a later incarnation, and the client comes back. The other node answers
-// the servers, so it stays connected, and the client is refused. If the id is derived from the
-// client's own NID and PID, the client is accepted instead, and the other node is not. The
-// result does not depend on the other node's incarnation number, even if it is the one that the
-// client itself takes when it begins its next incarnation.
+// TestTakenWhileAway: CH-61, CH-A21: a client is cut off for so long that it is evicted. Another
+// node connects under the client's id, with a later incarnation. Then the network is whole again.
+// The other node answers the servers, so it stays connected, and the client is refused. But if
+// the id is derived from the client's own NID and PID, the client is accepted, and the other node
+// is refused. In both cases the other node may have any later incarnation number, also the one
+// that the client takes for its own next incarnation.
 func TestTakenWhileAway(t *testing.T) {
 	spec.Covers(t, "CH-61", "CH-A21")
 	const away, taker = servers, servers + 1

@@ -12,8 +12,8 @@ import (
 	"ulnet/portals"
 )
 
-// begin gives an inbox a message of 4 bytes whose payload has not come yet. It comes by a connection to the
-// peer with the given number.
+// begin gives an inbox a message of 4 bytes from the peer with the given number. The payload of the message
+// has not come yet. The test fails unless the answer to the driver is want.
 func begin(t *testing.T, net *network, peer int, want lnd.Answer) *lnd.Delivery {
 	t.Helper()
 	from := process(peer)

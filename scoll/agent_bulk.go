@@ -110,7 +110,8 @@ func (a *Agent) stopFetch(id engine.RequestID) {
 	f.stop()
 }
 
-// pump starts GETs, up to fetchWindow at a time, and tells the machine of the end.
+// pump starts GETs, so that up to fetchWindow of them are under way. When the last one has ended,
+// pump tells the machine that the fetch has ended.
 func (f *fetch) pump() {
 	f.mu.Lock()
 	for f.status == OK && f.next < f.limit && len(f.under) < fetchWindow {
@@ -214,8 +215,8 @@ func (f *fetch) more(limit int) {
 	f.pump()
 }
 
-// stop cancels the GETs under way. pump tells the machine when the memory is free. f may be
-// nil.
+// stop cancels the GETs under way. Until all of them have ended, the network may still write to
+// the memory of the fetch. Then pump tells the machine that the fetch has ended. f may be nil.
 func (f *fetch) stop() {
 	if f == nil {
 		return

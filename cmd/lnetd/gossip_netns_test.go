@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// seenWithin bounds the time until all servers see a change: a death takes 17 cycles of 200 ms,
-	// and a restart up to 26 cycles after the initial silence.
+	// seenWithin bounds the time until all servers see a change. They see a death after about 17 cycles
+	// of 500 ms, and a restart after about 30, because a newcomer is silent for up to 25 (stealth). The
+	// rest of the minute is for slow machines.
 	seenWithin = time.Minute
 	// askInterval is the time between two requests for the status of a server. While a test waits,
 	// the interval grows to longAskInterval.

@@ -57,9 +57,10 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// recommendations returns a table. For several numbers of nodes, and ratios of latency to
-// overhead (l to o), it has the recommended K with its time, the time of the binomial tree, and
-// the best possible time.
+// recommendations returns a table for several numbers of nodes and several ratios of latency to
+// overhead (l/o). Each cell has the K of the recommended k-nomial tree, and how long a message
+// from the root takes to reach all nodes: in that tree, in a binomial tree, and in the fastest
+// tree there is. The unit of these times is the overhead.
 func recommendations() string {
 	var b strings.Builder
 	ratios := []int{1, 2, 4, 8, 16}

@@ -21,7 +21,7 @@ const (
 type lamport struct {
 	value uint64
 	// The two peers that were last in step with this node (see step.go), the latest first, and this
-	// node's cycles in which they were.
+	// node's cycles in which they were in step.
 	peers  [2]int
 	cycles [2]uint64
 	since  uint64 // this node's cycle in which it was last in sync, or in which lost was last called
@@ -66,15 +66,15 @@ func (c *lamport) note(peer int, cycle uint64) {
 	c.peers[0], c.cycles[0] = peer, cycle
 }
 
-// inSync reports whether two peers, or the only other participant, were in step with this node in the last
-// cycles, as many as the parameter within says.
+// inSync reports whether two peers were in step with this node within the last cycles; the parameter within is
+// the number of these cycles. If there is only one other participant, that one suffices.
 func (c *lamport) inSync(cycle uint64, within, peers int) bool {
 	last := c.cycles[min(1, peers-1)]
 	return last > 0 && cycle-last <= uint64(within)
 }
 
-// inStep returns how many of the two peers that were last in step with this node were so in the last cycles, as
-// many as the parameter within says.
+// inStep returns how many of the two peers that were most recently in step with this node were in step within the
+// last cycles; the parameter within is the number of these cycles.
 func (c *lamport) inStep(cycle uint64, within int) (n int) {
 	for _, last := range c.cycles {
 		if last > 0 && cycle-last <= uint64(within) {

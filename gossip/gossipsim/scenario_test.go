@@ -40,7 +40,8 @@ always no-resurrection
 always detected-within 20
 `
 
-// TestFaults: the same file runs at both levels, with the same result each time.
+// TestFaults: the expectations of one scenario hold at both levels, with bare machines and with
+// stacks. Two runs at the same level have the same digest.
 func TestFaults(t *testing.T) {
 	f := parse(t, faults)
 	for _, level := range gossipsim.Protocol.Levels {

@@ -39,8 +39,9 @@ func (u *catchup) learned(e *wire.Entry, from int32) {
 	u.news[e.Client] = report{incarnation: e.Incarnation, by: from}
 }
 
-// heard records that one more server has sent a tombstone that is in the news. The network may deliver an
-// answer twice, so each server counts once.
+// heard records that a server, with the number from, has sent a tombstone that is in u.news already, because
+// another server has sent it before. The network may deliver the answer with the tombstone twice, so each
+// server counts once.
 func (u *catchup) heard(e *wire.Entry, from int32) {
 	x, ok := u.news[e.Client]
 	if ok && x.incarnation == e.Incarnation && x.by != from && !slices.Contains(x.also, from) {

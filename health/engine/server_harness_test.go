@@ -260,14 +260,15 @@ func entries(list ...wire.Entry) (b wire.Entries) {
 	return b
 }
 
-// evicted delivers an eviction of the client that another server broadcasts, and returns the
-// answer.
+// evicted delivers a broadcast by which another server, with the NID from, evicts an incarnation of
+// the test's client. It returns the answer of the server under test.
 func (h *harness) evicted(from nid.NID, incarnation uint64) wire.Reply {
 	h.t.Helper()
 	return h.wanted(from, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: incarnation})})
 }
 
-// wanted delivers batch b, which another server broadcasts, and returns the answer.
+// wanted delivers batch b as a broadcast of another server, with the NID from, and returns the
+// answer of the server under test.
 func (h *harness) wanted(from nid.NID, b wire.Batch) wire.Reply {
 	h.t.Helper()
 	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendTo(nil)})

@@ -57,7 +57,8 @@ func (q *Quality) Draw(r *rand.Rand) Outcome {
 	return f
 }
 
-// hold draws the delay of a reordered message beyond its latency.
+// hold returns how long a reordered message is delayed in addition to its latency: a value drawn
+// from q.Hold, or if that is not set, DefaultHold plus the latency once more.
 func (q *Quality) hold(latency time.Duration, r *rand.Rand) time.Duration {
 	if q.Hold == (Dist{}) {
 		return DefaultHold + latency

@@ -37,7 +37,7 @@ type connSet struct {
 	version     ksock.Version // version that both sides use; 0 while unknown
 	incarnation uint64        // incarnation of the peer; valid while there are connections
 
-	redials  int           // on dial-only nodes: how many more dials may fail; after that the set dials only for messages
+	redials  int           // on dial-only nodes: how many more dials may fail; after that the set dials only if a message is to be sent
 	redialAt time.Duration // on dial-only nodes: earliest time of the next dial without a message to send
 
 	retryAt       time.Duration // earliest time of the next dial

@@ -59,7 +59,8 @@ func (s *connSet) act(now time.Duration, out *setOutput) {
 	}
 }
 
-// nextRedial returns the time from which a dial-only node may dial without a message to send.
+// nextRedial returns the earliest time at which a dial-only node, which no peer can dial, dials
+// again although no message waits to be sent.
 func (s *connSet) nextRedial() time.Duration { return max(s.retryAt, s.redialAt) }
 
 // wake returns the next instant at which a dial is due without further input.

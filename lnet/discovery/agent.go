@@ -42,9 +42,10 @@ type Config struct {
 }
 
 // Agent is a node's part in discovery: it answers pings, takes pushes, and
-// steps the [engine.Machine] that discovers peers before the first message to them. It
-// has no goroutine: the goroutine that brings an input steps the machine on it, or
-// leaves it to the goroutine that is stepping the machine.
+// steps the [engine.Machine] that discovers peers before the first message to them. The
+// agent has no goroutine of its own: the goroutine that brings an input steps the machine
+// with it. If another goroutine is stepping the machine at that time, that goroutine also
+// handles the new input.
 type Agent struct {
 	table  *portals.Table
 	node   *lnet.Node

@@ -101,8 +101,9 @@ func (l *Ledger) after(prev *Neighbour, class bufferClass) *Neighbour {
 	return prev.wants[class].after
 }
 
-// Check finds the next hops that have stalled, and the slow senders that Late returns. Once a ticket waits or
-// departs, the caller calls Check about every StallTime/4 until it returns false.
+// Check finds the next hops that have stalled, and the slow senders, whose messages Late then returns. When a message
+// begins to wait for a credit or a buffer, or is sent to its next hop (Depart), the caller begins to call Check about
+// every StallTime/4. It goes on until Check returns false.
 func (l *Ledger) Check(now time.Duration) (again bool) {
 	l.now = max(l.now, now)
 	if l.checked >= 0 {
@@ -164,8 +165,8 @@ func (l *Ledger) Resize(cfg Config) {
 	}
 }
 
-// RefuseAll refuses every ticket that waits, and returns their number. A router that stops
-// calls it.
+// RefuseAll refuses every message of these senders that waits for a credit or a buffer, and returns
+// how many it has refused. A router that stops calls it.
 func (l *Ledger) RefuseAll(senders []*Neighbour) (refused int) {
 	for _, n := range senders {
 		for t := n.waiting.head; t != nil; t = n.waiting.head {

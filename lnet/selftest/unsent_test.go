@@ -37,8 +37,9 @@ func (ni *holdingNI) Send(m *lnd.Message) {
 	ni.of.held = append(ni.of.held, func() { ni.NI.Send(m) })
 }
 
-// TestUnsentGet: GETs of a server wait for a slow link, while their client sends more requests. The server gives up one GET, which
-// shows nothing about the client, because it had not left the server. The data of all others are moved when their GETs have left.
+// TestUnsentGet: a client sends 17 writes, for which the server fetches the data with GETs. The GETs wait at the server for a slow
+// link. The server gives up one GET. This GET had not left the server, and so does not prove that the client is silent. The server
+// serves all other writes as soon as their GETs can leave.
 func TestUnsentGet(t *testing.T) {
 	spec.Covers(t, "ST-19")
 	holder := &getHolder{}

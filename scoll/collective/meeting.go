@@ -178,8 +178,8 @@ func (m *meeting) answer(ctx context.Context, q *scoll.Question) ([]byte, error)
 	return nil, scoll.ENOTSUP
 }
 
-// answerCome waits until this node has arrived at the point with a name, and returns the data that it brings. The
-// error is that of ctx.
+// answerCome answers the leader's message come. It waits until this node has arrived at the point called name, and
+// returns the data that this node brings there. If ctx ends before that, it returns ctx's error.
 func (m *meeting) answerCome(ctx context.Context, leader nid.NID, name string) ([]byte, error) {
 	m.mu.Lock()
 	p := m.at(name)
@@ -196,8 +196,8 @@ func (m *meeting) answerCome(ctx context.Context, leader nid.NID, name string) (
 	}
 }
 
-// release opens a point for this node, if it waits there for that leader. If the node waits for another leader,
-// release returns EPERM; if it does not wait there any more, release returns nil.
+// release lets this node go on, if it waits for the given leader at the point called name. If the node waits there
+// for another leader, release returns EPERM; if it does not wait there any more, release returns nil.
 func (m *meeting) release(leader nid.NID, name string, all []byte, err error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,9 +16,10 @@ import (
 //go:embed reference.yaml
 var reference string
 
-// Reference returns a file with all keys, their defaults and what they mean. It is reference.yaml,
-// with the tunables of drivers inserted where comments of that file name them, or else at the
-// end.
+// Reference returns a file with all keys, their defaults and what they mean. It is reference.yaml
+// with the tunables of all drivers. They replace the comments that name a driver or one of its
+// tunables, such as "# socklnd". If no comment names a driver, its tunables come at the end of the
+// file.
 var Reference = sync.OnceValue(func() string { return referenceOf(reference, new(drivers.Set).All()) })
 
 func referenceOf(text string, all []drivers.Driver) string {
@@ -35,8 +36,9 @@ func referenceOf(text string, all []drivers.Driver) string {
 	return text
 }
 
-// withTunables inserts each tunable of a driver where a comment names the tunable, or else where
-// a comment names the driver.
+// withTunables replaces each comment that names a driver and one of its tunables, in the form
+// "# driver.tunable", by that tunable. The comment "# driver" is replaced by the driver's other
+// tunables.
 func withTunables(text, indent, driver string, list []lnd.Tunable) string {
 	mark := indent + "# " + driver
 	list = slices.DeleteFunc(list, func(t lnd.Tunable) bool {

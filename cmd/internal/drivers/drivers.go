@@ -55,9 +55,9 @@ type Driver interface {
 	// tunables; "": they are at the top level.
 	Section() string
 	Tunables() []lnd.Tunable
-	// Shown returns the names of the tunables that LNet's tools show for an NI, in the order of the
-	// tools, separated by blanks. If the tools show another name, the name is followed by = and
-	// that other name. A tunable that is not in Tunables has a meaning only in kernels.
+	// Shown returns the names of the tunables that LNet's tools show for an NI, in the order in which
+	// the tools show them, separated by blanks. If the tools show another name, our name is followed
+	// by = and that other name. A tunable that is not in Tunables has a meaning only in kernels.
 	Shown() string
 	// NI returns the tunables for the driver's NIs. The argument has the tunables that the file
 	// sets for all drivers.

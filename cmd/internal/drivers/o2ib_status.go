@@ -26,7 +26,8 @@ type Receives struct {
 	Empty uint64 `json:"empty"` // number of packets that found no free buffer
 }
 
-// o2ibTunables are the tunables of o2iblnd that LNet's tools show, in the order of the tools.
+// o2ibTunables are the tunables of o2iblnd that LNet's tools show, in the order in which the tools
+// show them. The tools show our tunable peer_credits_hiw under the name peercredits_hiw.
 const o2ibTunables = "peer_credits_hiw=peercredits_hiw map_on_demand concurrent_sends fmr_pool_size fmr_flush_trigger fmr_cache ntx " +
 	"conns_per_peer timeout tos retry_count rnr_retry_count keepalive ib_mtu wrq_sge cksum"
 

@@ -12,7 +12,7 @@ import (
 	"ulnet/portals/node"
 )
 
-// TCP is the driver socklnd, whose tunables are at the top level of the file.
+// TCP is the driver socklnd, whose tunables are at the top level of the configuration file.
 type TCP struct {
 	Plain
 	socklnd.Config // the tunables that its method Tunables lists
@@ -27,7 +27,8 @@ func (*TCP) Name() string { return "socklnd" }
 // Section implements [Driver].
 func (*TCP) Section() string { return "" }
 
-// tcpTunables are the tunables of socklnd that LNet's tools show, in the order of the tools.
+// tcpTunables are the tunables of socklnd that LNet's tools show, in the order in which the tools
+// show them. The tools show our tunable sock_timeout under the name timeout.
 const tcpTunables = "conns_per_peer sock_timeout=timeout tos"
 
 // Shown implements [Driver].

@@ -79,8 +79,8 @@ func decode(t *testing.T, text []byte, to any) {
 	}
 }
 
-// TestLayout: the archive is a layout in which each descriptor leads to its blob, by the index and
-// by manifest.json.
+// TestLayout: the archive is an OCI image layout. From index.json on, each descriptor leads to a blob
+// with its size and digest. manifest.json, which old versions of Docker read, names the same blobs.
 func TestLayout(t *testing.T) {
 	files := map[string][]byte{}
 	for _, e := range entries(t, bytes.NewReader(image(t, newTree(t)))) {

@@ -44,8 +44,8 @@ func (e *AddressedOutput) Reset() {
 	e.To, e.Across, e.Connections = e.To[:0], e.Across[:0], e.Connections[:0]
 }
 
-// Addressed steps a [Machine] by ids and addresses instead of refs. The machine has a table to
-// itself: only the owner of the table can translate refs.
+// Addressed steps a [Machine]. Its inputs and outputs name nodes by ids and addresses instead of
+// refs. The machine has a table to itself: only the owner of the table can translate refs.
 type Addressed struct {
 	m          *Machine
 	nets       []nid.Net // networks that this node is on
@@ -55,7 +55,9 @@ type Addressed struct {
 	supervisor wire.ID // the supervisor whose connection to this node is watched
 }
 
-// NewAddressed returns a machine with addresses, for a node on some networks.
+// NewAddressed returns a machine that steps m, and whose inputs and outputs name nodes by ids
+// and NIDs. nets are the networks of this node: it sends messages to another node's first NID on
+// one of them, if the other node has such a NID.
 func NewAddressed(m *Machine, nets []nid.Net) *Addressed {
 	return &Addressed{m: m, nets: nets, told: make(map[wire.ID]uint64)}
 }

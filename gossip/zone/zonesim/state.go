@@ -39,7 +39,7 @@ func (n *Net) taking(sets ...sim.NodeSet) iter.Seq[sim.NodeID] {
 	}
 }
 
-// Equal reports whether, in each zone, the nodes of a set that take part have equal views. If right
+// Equal reports whether, in each zone, all nodes of a set that take part have equal views. If right
 // is true, it also checks that these views contain all nodes of the zone that run, and no others.
 func (n *Net) Equal(set sim.NodeSet, right bool) (ok bool, why string) {
 	return kit.All(slices.Values(n.groups), func(g *group) string { return n.unequal(g, set, right) })
@@ -100,7 +100,8 @@ func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 	return true, ""
 }
 
-// Members reports whether each node of a set that takes part has exactly want members in its view.
+// Members reports whether each node of a set that takes part (see takesPart) has exactly want
+// members in its view.
 func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 	for id := range n.taking(by) {
 		if size := n.incarnations[id].status().Members; size != want {
@@ -110,9 +111,9 @@ func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 	return true, ""
 }
 
-// Has reports whether each node of a set that takes part has the attribute key of owner, a node
-// of its zone, with the given value. With an empty value it reports whether none of them has
-// the attribute.
+// Has reports whether all nodes of a set that are in the zone of owner and take part (see
+// takesPart) have the attribute key of owner with the given value. With an empty value it reports
+// whether none of these nodes has the attribute.
 func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, string) {
 	g := n.group(owner)
 	if g.base > 0 {
@@ -132,8 +133,9 @@ func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, st
 	return true, ""
 }
 
-// Tables reports whether the nodes of a set that take part have the same versions of all
-// attribute tables in each zone.
+// Tables reports whether, in each zone, all nodes of the set that take part have the same
+// versions of all attribute tables. A node takes part if it is up, is not paused and has not said
+// goodbye. If the answer is no, the string names two nodes of a zone that differ.
 func (n *Net) Tables(set sim.NodeSet) (bool, string) {
 	for _, g := range n.groups {
 		first := sim.NodeID(-1)

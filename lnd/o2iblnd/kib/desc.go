@@ -74,7 +74,8 @@ func (d *Desc) parse(b []byte, o byteOrder) error {
 	return nil
 }
 
-// appendTo appends the descriptor in the byte order of its message.
+// appendTo appends the descriptor to b in byte order o, which is that of the message in b. A parsed
+// descriptor may have come in the other byte order.
 func (d *Desc) appendTo(b []byte, o byteOrder) []byte {
 	b = o.AppendUint32(b, d.Key)           // field rd_key of struct kib_rdma_desc
 	b = o.AppendUint32(b, uint32(d.Len())) // field rd_nfrags of struct kib_rdma_desc

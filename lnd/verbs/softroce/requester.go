@@ -186,11 +186,12 @@ func (c *rc) goBack(psn ibta.PSN) {
 	c.sends.seek(psn)
 }
 
-// grant returns how many of the want packets may be sent now. While the packets in flight do not
-// count towards the allowance (see lapse), nothing is sent until an ACK comes: a peer that is
-// stopped reads nothing, so more packets of all queue pairs together would overrun its socket.
-// There is one exception: if no packet in flight has requested an ACK, one packet may be sent,
-// which requests it.
+// grant returns how many of the want packets may be sent now. The allowance bounds the packets that
+// all queue pairs have in flight together. If the peer has been silent for 50 ms (lapse), the
+// packets of this queue pair no longer count towards the allowance, and no more are sent until an
+// ACK comes: the peer may be stopped and read nothing, so more packets of all queue pairs together
+// would overrun its socket. In any case one packet may be sent if none in flight has requested an
+// ACK; it then requests one.
 func (c *rc) grant(inFlight, want int) int {
 	r := &c.req
 	n := 0

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestPushAckedLate: nothing waits for a push, so its exchange ends early. The ACK comes only after that. It
-// counts nevertheless: it ends the repetitions of the push, and a repetition that is under way.
+// TestPushAckedLate: nothing waits for a push, so its exchange ends early. The ACK comes only after that. The
+// ACK counts nevertheless: it ends the repetitions of the push, and a repetition that is under way.
 func TestPushAckedLate(t *testing.T) {
 	spec.Covers(t, "PD-27")
 	for name, c := range map[string]struct {
@@ -80,8 +80,8 @@ func TestUnackedCancelled(t *testing.T) {
 	}
 }
 
-// TestUnackedGivenUp: a push whose exchange has ended without an ACK is reported as failed at last. The
-// machine does nothing about that, and can send the peer another push.
+// TestUnackedGivenUp: no ACK comes for a push, and the machine has stopped repeating the push. Then its agent
+// reports that the push has failed. The machine gives no output for that, and can send the peer another push.
 func TestUnackedGivenUp(t *testing.T) {
 	spec.Covers(t, "PD-27")
 	b := newBench(t, Limits{})
