@@ -187,8 +187,9 @@ func TestJoinLatePaused(t *testing.T) {
 	}
 }
 
-// TestRejoinPaused: RM-A8: the manager did not run for longer than Takeover. Two late copies of a member's own request to
-// join come before the reports of that time. The member is not expelled.
+// TestRejoinPaused: RM-A8: the manager has not run for longer than Takeover. It handles two late copies of a member's
+// own request to join before the reports that came during the pause. It does not expel the member, unless such requests
+// go on and no report comes.
 func TestRejoinPaused(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w := parted(t, 4, 1)

@@ -45,7 +45,8 @@ func TestListsKept(t *testing.T) {
 
 // TestListsKeptSmall: RM-A7, RM-40: the acknowledgements of member 4 are lost, so messages of half of the members wait,
 // and these members keep an old list in use. In a small group, the members that have departed since then take up all
-// room before 64 lists have followed. The senders are left behind, and a node that has restarted often joins again.
+// room before 64 lists have followed. The senders are left behind, so that a node that has restarted often can join
+// again.
 func TestListsKeptSmall(t *testing.T) {
 	spec.Covers(t, "RM-A7", "RM-40")
 	for _, most := range []int{6, 8, 16} {
@@ -87,8 +88,8 @@ func TestLeaverServes(t *testing.T) {
 }
 
 // TestListsPaced: RM-A7, RM-40: a member uses the oldest list, and nodes restart by turns, one every 11 ms. Until that
-// member is left behind, lists follow each other slowly, so that members keep few: in each Heartbeat one with the nodes
-// that join, and one for each of these that fails. A failure is published at once.
+// member is left behind, the manager publishes at most one list with the nodes that join in each Heartbeat, and one for
+// each of these nodes that fails, at once. So members keep few lists.
 func TestListsPaced(t *testing.T) {
 	spec.Covers(t, "RM-A7", "RM-40")
 	const liar = 3
@@ -118,8 +119,9 @@ func TestListsPaced(t *testing.T) {
 	}
 }
 
-// TestJoinBesideFailures: RM-40: a member uses the oldest list, so that lists are paced. Members fail one after another,
-// less than a Heartbeat apart. The lists about their failures do not put off a node that joins.
+// TestJoinBesideFailures: RM-40: a member uses the oldest list, so the manager lets nodes join only once per Heartbeat.
+// Members fail one after another, less than a Heartbeat apart. The lists about their failures do not delay a node that
+// joins.
 func TestJoinBesideFailures(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	w := newWorld(t, 9, func(w *world, _ *sim.Config[*packet]) {

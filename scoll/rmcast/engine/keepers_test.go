@@ -10,8 +10,9 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// crowd makes a group of n nodes, the last of which restarts until there is no room for it, because messages of senders wait
-// for acknowledgements of a mute member. The senders are left behind after five seconds.
+// crowd makes a group of n nodes. The messages of the senders wait for acknowledgements of the member on node mute, so
+// the senders keep an old list in use. The last node restarts again and again, until there is no room for it. The
+// manager leaves senders behind after five seconds.
 func crowd(t *testing.T, n int, mute sim.NodeID, senders ...sim.NodeID) *world {
 	w := newWorld(t, n, func(w *world, _ *sim.Config[*packet]) {
 		w.wall, w.rejoin, w.manager.MemberTimeout, w.manager.Members = testWall, true, 5*time.Second, n+1
@@ -28,7 +29,7 @@ func crowd(t *testing.T, n int, mute sim.NodeID, senders ...sim.NodeID) *world {
 	return w
 }
 
-// runBefore runs the world until a sender will be left behind after some time.
+// runBefore runs the world until only the time left remains before the manager may leave a sender behind.
 func (w *world) runBefore(sender int, left time.Duration) {
 	g := w.hosts[0].g
 	for w.net.Now()-g.members[sender].fewAt < g.cfg.MemberTimeout-left {
@@ -36,9 +37,10 @@ func (w *world) runBefore(sender int, left time.Duration) {
 	}
 }
 
-// TestKeepersAllButOne: RM-40: the messages of all members wait, and one member acknowledges none, says that it uses the
-// same old list, and does not end when it is expelled. Each member is left behind in turn. Those that come back find
-// room, so that the group does not shrink until no majority remains without the one that lies.
+// TestKeepersAllButOne: RM-40: the messages of all other members wait for one member, which acknowledges none. This
+// member also lies that it uses the same old list as they do, and does not end when it is expelled. The manager leaves
+// all of them behind, some at a time. Those that come back find room, so the others always keep a majority without the
+// liar. In the end all nodes but the liar are members.
 func TestKeepersAllButOne(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	const liar = 5
@@ -60,8 +62,9 @@ func TestKeepersAllButOne(t *testing.T) {
 	}
 }
 
-// TestKeepersCutOff: RM-40: most members use an old list, and are cut off right before they would be left behind. No
-// majority remains without them, so that the manager does not go on with the few others.
+// TestKeepersCutOff: RM-40: most members use an old list, and are cut off right before the manager would leave them
+// behind. No majority remains without them, so the manager does not go on with the few others: a message to these does
+// not end.
 func TestKeepersCutOff(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	w := crowd(t, 6, 4, 1, 2, 3)
@@ -74,8 +77,9 @@ func TestKeepersCutOff(t *testing.T) {
 	}
 }
 
-// TestDeathsBeforeKeepers: RM-40: two of five members have just died when others would be left behind because of an old
-// list. No majority would remain, so these wait until the dead are left behind.
+// TestDeathsBeforeKeepers: RM-40: two of five members die just before the manager would leave two others behind because
+// of an old list. No majority would remain without all four. So the manager leaves the dead behind first, and the two
+// others later. In the end the four nodes that live are members.
 func TestDeathsBeforeKeepers(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	w := crowd(t, 6, 2, 0, 1)
@@ -89,9 +93,10 @@ func TestDeathsBeforeKeepers(t *testing.T) {
 	}
 }
 
-// TestDeathsBesideKeepers: RM-40: a member has just died when others are left behind because of an old list, so that the list
-// without these does not become usable. They have come back, and no longer count, when another member dies: a
-// majority is left, and the dead are left behind.
+// TestDeathsBesideKeepers: RM-40: a member dies just before two others are left behind because of an old list. It does
+// not acknowledge the list without these two, which therefore does not become usable. The two nodes join again, so
+// their former members no longer count in majorities. When one more member dies, a majority is still heard: both dead
+// members are left behind, and the six nodes that live are members.
 func TestDeathsBesideKeepers(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	w := crowd(t, 8, 2, 0, 1)
@@ -153,8 +158,9 @@ func TestKeeperReturnsOnce(t *testing.T) {
 	}
 }
 
-// TestKeepersBetweenLists: RM-A7, RM-40: a member uses the oldest list, and a list is published whenever the manager looks
-// for members that do, so that no list is usable then. The member is left behind before the next list.
+// TestKeepersBetweenLists: RM-A7, RM-40: a member uses the oldest list. Whenever the manager looks for such members,
+// once per Heartbeat, it has just published a list that is not usable yet, so it cannot leave the member behind then.
+// It does so later, before it publishes the next list.
 func TestKeepersBetweenLists(t *testing.T) {
 	spec.Covers(t, "RM-A7", "RM-40")
 	w := parted(t, 5, 1)
@@ -175,8 +181,8 @@ func TestKeepersBetweenLists(t *testing.T) {
 	}
 }
 
-// TestKeepersElection: RM-A8: when a manager takes over, lists name more departed members than the group may have members.
-// The member that does not answer the new manager is left behind like any other: no message waits for it.
+// TestKeepersElection: RM-A8: the manager dies while lists name more departed members than the group may have members.
+// The new manager records the dead member as failed all the same, so a message that waits for that member ends.
 func TestKeepersElection(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) {

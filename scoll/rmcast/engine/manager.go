@@ -279,7 +279,8 @@ func (g *Manager) rejoins(m *managed) {
 	}
 }
 
-// room reports whether a list with one more member, on a node, still fits, even if all departed members are on it.
+// room reports whether a member on the node id may join: lists have room for one more member, even if they name all
+// departed members, or the node may join without such room, see returns.
 func (g *Manager) room(id nid.NID) bool {
 	return g.next != 0 && len(g.members) < g.cfg.Members && (!g.crowded() || g.returns(id))
 }

@@ -241,8 +241,9 @@ func (g *Manager) oust(failed []wire.ID) {
 	}
 }
 
-// departs records a failed member, as long as a list has room for it: lists name up to 2*Members members and departed ones,
-// to which come those that do not answer in this search, and some that a member invents.
+// departs records a failed member, if there is room for it. The bound is above 2*Members, which is how many members and
+// departed members lists name: it must also hold the members that do not answer in this search, and some that a lying
+// member has invented.
 func (g *Manager) departs(id wire.ID, silent bool) {
 	if len(g.departed) < min(4*g.cfg.Members, wire.MaxMembers) {
 		g.departed = append(g.departed, departure{id: id, last: g.version, silent: silent})

@@ -13,8 +13,9 @@ import (
 // All members keep the lists from the oldest one in use on (RM-A7), and new lists name the members that have
 // departed since. So with each change of the group such a member makes memory grow, until there is no room for
 // further nodes. While the group changes often, the manager leaves such a member behind, as it does with one that
-// does not acknowledge lists. But one member whose acknowledgements are lost makes the messages of all others wait:
-// so most members can be such, and these are left behind some after others.
+// does not acknowledge lists. If the acknowledgements of one member are lost, the messages of all others wait, and
+// most members may send under an old list. The manager then leaves them behind in steps, a few at a time, so that a
+// majority of the members remains in each step.
 
 // maxKept is how many lists may follow the oldest one that a member uses. A member that exceeds this for
 // MemberTimeout is left behind.
@@ -48,10 +49,10 @@ func (g *Manager) noteKeeping() {
 	}
 }
 
-// dropKeepers leaves behind members that keep old lists in use, see keepers, as many at once as a majority of the
-// electorate remains without. The others follow when all have the list without the first ones. An electorate of two has
-// no majority without one of them: so that member is told to end its membership itself, and joins again. dropKeepers
-// reports whether it has published a list.
+// dropKeepers leaves behind members that keep old lists in use, see keepers. It leaves behind at most so many that a
+// majority of the electorate remains; the next ones follow when all remaining members have the new list. In an
+// electorate of two, no majority remains without one of them: dropKeepers then expels that member, which ends its
+// membership itself and joins again. The result is whether dropKeepers has published a list.
 func (g *Manager) dropKeepers() bool {
 	g.noteKeeping()
 	keepers, spare := g.keepers(), g.spare()
@@ -69,8 +70,8 @@ func (g *Manager) dropKeepers() bool {
 	return false
 }
 
-// keepers returns the members that have used a list that is too old for MemberTimeout, see noteKeeping: those with the
-// oldest list, because of which all members keep the lists since.
+// keepers returns members that have used too old a list for MemberTimeout, see noteKeeping. Of all such members it
+// returns only those that use the oldest list: they are why all members keep that list and the later ones.
 func (g *Manager) keepers() (list []*managed) {
 	since := g.now - g.cfg.MemberTimeout
 	for _, m := range g.members {
@@ -87,8 +88,9 @@ func (g *Manager) keepers() (list []*managed) {
 	return list
 }
 
-// spare returns how many members may be left behind at once, so that a majority of the electorate remains even if the
-// members that were not heard for two Heartbeats have died.
+// spare returns how many members the manager may leave behind at once, so that a majority of the electorate remains.
+// Members that were not heard for two Heartbeats may be dead, and do not count as remaining. The result is negative if
+// there is no majority even now.
 func (g *Manager) spare() int {
 	heard := 0
 	for _, m := range g.members {
@@ -99,9 +101,9 @@ func (g *Manager) spare() int {
 	return heard - len(g.base.ids)/2 - 1
 }
 
-// readmit lets the nodes of keepers that were left behind join again once, even if there is no room for further nodes.
-// There is no room before the last keeper has been left behind. Until then the group would shrink, in the end to two
-// members, so that a member that lies could stay.
+// readmit lets the node of each keeper that was left behind join again, once, even if there is no room for further
+// nodes. There is no room until the last keeper has been left behind. Without readmit the group would shrink until
+// then, in the end to two members, and a member that lies could stay in it.
 func (g *Manager) readmit(keepers []*managed) {
 	for i := range g.departed {
 		if slices.ContainsFunc(keepers, func(m *managed) bool { return m.ID == g.departed[i].id }) {
@@ -110,7 +112,8 @@ func (g *Manager) readmit(keepers []*managed) {
 	}
 }
 
-// returns reports whether a node may join although there is no room for further nodes, see readmit. It may do so once.
+// returns reports whether a node may join although there is no room for further nodes, see readmit. A node may do so
+// once, so returns takes back the permission.
 func (g *Manager) returns(id nid.NID) bool {
 	i := slices.IndexFunc(g.departed, func(d departure) bool { return d.again && d.id.NID == id })
 	if i < 0 || len(g.members)+len(g.leavers)+len(g.departed) >= wire.MaxMembers {

@@ -56,9 +56,9 @@ func (g *Manager) freeUp() bool {
 	return true
 }
 
-// publish sends the members a list with a new version. With joins, the list has all members. Without, it leaves out
-// those that wait for their first list: a list about a failure does not wait until the list before is usable, nor for
-// pace, and would let nodes join that must wait.
+// publish sends the members a list with a new version. If joins is true, the list has all members. Otherwise it is a
+// list about a failure, and leaves out the members that wait for their first list. Such a list is published at once,
+// but nodes that join must wait until the list before is usable, and for pace.
 func (g *Manager) publish(joins bool) {
 	if g.role != active {
 		return

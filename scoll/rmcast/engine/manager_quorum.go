@@ -36,8 +36,8 @@ func (g *Manager) adopt() {
 	}
 }
 
-// separate gives the members that are not in the electorate numbers above those of all voters. A node that has joined
-// during a search may have a lower one, and would count as a voter when the next manager is elected.
+// separate gives all members that are not in the electorate new numbers, above those of all voters. A node that has
+// joined during a search may have a lower number, by which it would count as a voter when the next manager is elected.
 func (g *Manager) separate() {
 	g.base.next = g.next
 	for _, m := range g.members {

@@ -52,8 +52,9 @@ func TestElection(t *testing.T) {
 	}
 }
 
-// TestWaitingNoVoter: RM-A18: a node waits for its first list while a list about a failure is published without it. When
-// all members have that list, they are the electorate: the list with the node names it as no voter.
+// TestWaitingNoVoter: RM-A18: while a node waits for its first list, a list about a failure is published without it.
+// When all members of that list have it, they are the electorate. The next list has the node, but does not name it as a
+// voter.
 func TestWaitingNoVoter(t *testing.T) {
 	spec.Covers(t, "RM-A18")
 	w := newWorld(t, 6, nil)
@@ -93,8 +94,8 @@ func (s *search) votersAre(t *testing.T, want ...sim.NodeID) {
 	}
 }
 
-// TestJoinerNoVoter: RM-A18: nodes join while a new manager searches. They are on its first list, and are no voters of the
-// list before: the next manager needs a majority of those that were members before.
+// TestJoinerNoVoter: RM-A18: nodes join while a new manager searches for the members of the group. They are on its
+// first list, but not as voters: the next manager needs a majority of those that were members before.
 func TestJoinerNoVoter(t *testing.T) {
 	spec.Covers(t, "RM-A18")
 	s, list := newSearch(), []sim.NodeID{1, 2, 3}
@@ -109,8 +110,9 @@ func TestJoinerNoVoter(t *testing.T) {
 	s.votersAre(t, list...)
 }
 
-// TestLaterListNoVoter: RM-A18: a member has a later list than the others, with nodes that do not answer a new manager. The
-// manager continues from the list of the others, and the member stays. It is no voter of that list.
+// TestLaterListNoVoter: RM-A18: one member has a later list than the others, which also names nodes that do not answer
+// a new manager. The manager continues from the list of the others. The member stays in the group, but is no voter,
+// because it is not on that list.
 func TestLaterListNoVoter(t *testing.T) {
 	spec.Covers(t, "RM-A18")
 	s, list := newSearch(), []sim.NodeID{1, 2, 3}

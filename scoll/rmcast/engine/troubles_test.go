@@ -15,10 +15,10 @@ import (
 // nothing, lie or die.
 type trouble struct {
 	n, room int
-	senders int    // so many nodes send a message before the restarts
-	mute    int    // the messages of so many members reach only managers, so that the senders' messages wait
+	senders int    // how many nodes send a message before the restarts
+	mute    int    // how many members do not acknowledge: what they send reaches only managers, so the senders' messages wait
 	liar    bool   // node 1 reports that it still sends under the oldest list
-	dead    string // which nodes die
+	dead    string // which nodes die, see deaths; empty: none
 	early   bool   // they die before the restarts, otherwise after them
 }
 
@@ -105,8 +105,8 @@ func (c trouble) run(t *testing.T) {
 	c.judge(t, w, majority)
 }
 
-// kill kills the nodes that die, and reports whether a majority of the electorate lives. If the other node restarts after
-// that, it has ended.
+// kill kills the nodes that die, and reports whether a majority of the electorate lives. Before the restarts (early),
+// it does not count the member on the node that restarts: it will end with the restart.
 func (c trouble) kill(w *world) bool {
 	of, live, dead := 0, 0, c.deaths()
 	for _, id := range dead {
@@ -123,7 +123,8 @@ func (c trouble) kill(w *world) bool {
 	return 2*live > of
 }
 
-// quiet runs the world until no member is about to be left behind. A death right before that is not noticed in time.
+// quiet runs the world until the manager will leave no member behind in the next four Heartbeats: it would not notice
+// in time that other members have died.
 func (w *world) quiet(g *Manager) {
 	soon := func(m *managed) bool { return m.fewAt+g.cfg.MemberTimeout-w.net.Now() < 4*g.cfg.Heartbeat }
 	for range 100 {
@@ -135,7 +136,8 @@ func (w *world) quiet(g *Manager) {
 	w.t.Fatal("members keep old lists without end")
 }
 
-// kept returns how many lists a member that lives keeps, and how many departed members the manager does.
+// kept returns the number of lists that a live member keeps, or of departed members that the manager keeps, whichever
+// is the largest.
 func (c trouble) kept(w *world) (n int) {
 	for id, h := range w.hosts {
 		if w.net.Up(sim.NodeID(id)) {
@@ -145,7 +147,8 @@ func (c trouble) kept(w *world) (n int) {
 	return max(n, len(w.hosts[0].g.departed))
 }
 
-// judge checks the end of a trouble.
+// judge checks the end of a trouble. With a majority, exactly the nodes that live are members, and no message waits.
+// Without a majority, the manager has left no dead node behind.
 func (c trouble) judge(t *testing.T, w *world, majority bool) {
 	g, dead := w.hosts[0].g, c.deaths()
 	if !majority {
