@@ -14,6 +14,7 @@ func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 		m.stats.Healed++
 		m.epoch, m.manager = 0, nid.NID{}
 		m.end(m.reason())
+		m.untold = true
 		return
 	}
 	if from == m.outrankedBy && m.now < m.outrankedAt+m.cfg.ReportInterval/8 && m.outrankedAt > 0 {

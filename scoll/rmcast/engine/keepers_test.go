@@ -134,6 +134,37 @@ func TestKeepersOldest(t *testing.T) {
 	}
 }
 
+// TestKeeperStaysOut: RM-40: one of two members uses an old list, and does not join again when it is told that it is
+// expelled. Its farewell reaches the manager: the other one goes on alone.
+func TestKeeperStaysOut(t *testing.T) {
+	spec.Covers(t, "RM-40")
+	w := crowd(t, 3, 0, 1)
+	w.rejoin = false
+	w.net.Kill(2)
+	w.net.Command(0, "dead 2")
+	w.run(15 * time.Second)
+	w.farewell(1)
+	w.loss = nil
+	w.await(w.send(0, "y"))
+}
+
+// farewell gives the manager the farewell of a node that is no member, if it has to be sent, and checks that the manager
+// has one member then.
+func (w *world) farewell(id sim.NodeID) {
+	w.t.Helper()
+	h, g := w.hosts[id], w.hosts[0].g
+	over, o := h.m.Farewell()
+	if h.m.state != out {
+		w.t.Fatalf("node %d is %v", id, h.m.state)
+	}
+	if !over {
+		w.order(0, id, &o)
+	}
+	if w.run(time.Second); len(g.members) != 1 || g.alone {
+		w.t.Fatalf("%d members, alone %v", len(g.members), g.alone)
+	}
+}
+
 // TestKeeperReturnsOnce: RM-40: a node whose member was left behind because of an old list joins again although there is
 // no room for further nodes. If it restarts then, it waits for room as others do.
 func TestKeeperReturnsOnce(t *testing.T) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -108,4 +109,21 @@ func TestLeaverAsksOfLeftVersion(t *testing.T) {
 	}
 	w.loss = nil
 	w.await(s)
+}
+
+// TestLeaverUnfinished: RM-A11: a member leaves after LeaveAfter, although its message is not released. Its farewell
+// reaches the manager: the other one of two members goes on alone.
+func TestLeaverUnfinished(t *testing.T) {
+	spec.Covers(t, "RM-A11")
+	w := parted(t, 2, 1)
+	w.rejoin = false
+	w.loss = func(from, _ sim.NodeID, p *packet) bool { return from == 0 && p.kind == Control }
+	s := w.send(1, "x")
+	w.net.Command(1, "leave")
+	w.run(12 * time.Second)
+	if !errors.Is(s.lost, ErrUnfinished) {
+		t.Fatal(s.lost)
+	}
+	w.farewell(1)
+	w.await(w.send(0, "y"))
 }

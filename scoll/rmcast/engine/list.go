@@ -75,6 +75,7 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 func (m *Machine) expelled() {
 	if m.state != joining {
 		m.end(m.reason())
+		m.untold = true
 		return
 	}
 	m.self.Incarnation++
@@ -123,6 +124,7 @@ func (m *Machine) install(o *wire.Order) bool {
 	}
 	if m.group.forget(o.Oldest); m.group.revives(o) {
 		m.end(m.reason())
+		m.untold = true
 		return false
 	}
 	m.group.add(o, m.self)

@@ -129,6 +129,7 @@ func (m *Machine) ticks() {
 	}
 	if m.leaveAt <= m.now {
 		m.end(ErrUnfinished)
+		m.untold = true
 	}
 	m.wake = min(m.wake, m.leaveAt, m.reportAt)
 }

@@ -38,7 +38,8 @@ func (m *Machine) Unheard(err error) error {
 
 // Farewell returns the order that tells managers that this incarnation has ended. No other
 // source reports that, because the node itself may go on running. The result over is
-// true if this node is not a member any more. Managers know that, so the order need not be sent.
+// true if this node is not a member any more and its manager knows that, so the order need not be sent. A manager
+// does not know it of a member that gave up by itself, and after an order of expulsion it may wait for the member to end.
 func (m *Machine) Farewell() (over bool, o wire.Order) {
-	return m.state == out, wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Incarnation: m.self.Incarnation + 1}
+	return m.state == out && !m.untold, wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Incarnation: m.self.Incarnation + 1}
 }

@@ -37,6 +37,7 @@ type relation struct {
 	reportAt    time.Duration
 	reportedAt  time.Duration
 	leaveAt     time.Duration
+	untold      bool // the membership has ended, and the manager may still count this node as a member, see Farewell
 }
 
 // join starts to join the group, also again as a new member.
@@ -44,7 +45,7 @@ func (m *Machine) join() {
 	if m.state != out {
 		return
 	}
-	m.state, m.unanswered, m.orderAt = joining, 0, m.now
+	m.state, m.unanswered, m.orderAt, m.untold = joining, 0, m.now, false
 	m.report()
 }
 
