@@ -49,7 +49,8 @@ func (i *Inline) AppendRecord(list []Record) []Record {
 	n := len(list)
 	list = slices.Grow(list, 1)[:n+1]
 	r, h := &list[n], &i.Header
-	// Field by field, because a copy of fields that were just written would stall the processor.
+	// Copy field by field. A copy of the whole struct would read several fields at once that were just
+	// written one by one, and would stall the processor (failed store forwarding).
 	r.Closes = false
 	r.Body, r.Type, r.Length = h.Body, h.Type, int32(h.PayloadLength)
 	r.Copies, r.PID, r.Pinned, r.Expires = i.Copies, i.PID, i.Pinned, i.Expires

@@ -23,12 +23,13 @@ func (ni *NI) checkSource(d *lnd.Delivery) DropReason {
 // tellsProcesses reports whether the drivers of a net distinguish the processes at a NID.
 func tellsProcesses(net nid.Net) bool { return net.Type().HasProcesses() }
 
-// Responder takes the target of a message in id, and replaces it by the process that [NI.Source]
-// will return for the answer. PID 0 and PIDAny become LustrePID, as in [Node.Send]; on RDMA every
-// PID becomes LustrePID; a process at a NID of this node becomes the node itself at its NID of lo.
+// Responder is called with the target of a message in id. It replaces id by the process from which the
+// answer will come, as [NI.Source] will return it when the answer arrives. PID 0 and PIDAny become
+// LustrePID, as in [Node.Send]; on RDMA every PID becomes LustrePID; a process at a NID of this node
+// becomes the node itself at its NID of lo.
 // Responder is called for each message that awaits an answer, and mostly changes nothing. It
-// changes id in place, because a NID that is copied twice in a row stalls the processor for
-// longer than all the comparisons take.
+// changes id in place and returns nothing: if a NID is copied, and the copy is copied at once, the
+// processor stalls for longer than all the comparisons take (failed store forwarding).
 func (n *Node) Responder(id *nid.ProcessID) {
 	AnswersAs(id)
 	for _, ni := range *n.nis.Load() {

@@ -39,21 +39,22 @@ func (w *withdrawals) of(e *wire.Entry, from int32) bool {
 	})
 }
 
-// anyChoice reports whether one of the withdrawals names no choice of a master.
+// anyChoice reports whether one of the withdrawals is for any choice of a master, that is, has the epoch 0.
 func (w *withdrawals) anyChoice() bool { return w.names(0) }
 
-// exactly reports whether one of the withdrawals is for the choice of a master with the given epoch, or names no choice.
+// exactly reports whether one of the withdrawals has the given epoch of a choice of a master, or is for any choice.
 func (w *withdrawals) exactly(epoch uint32) bool { return w.names(epoch) || w.names(0) }
 
-// names reports whether one of the withdrawals names the epoch.
+// names reports whether one of the withdrawals has the given epoch.
 func (w *withdrawals) names(epoch uint32) bool {
 	return slices.ContainsFunc(w.by, func(x withdrawal) bool { return x.epoch == epoch })
 }
 
 // untold reports whether this server does not report a tombstone to others. It does not if the client has left: any node
-// can connect with the id of a client that this server does not know, and leave. Nor does it if others have reported
-// the tombstone, which names no choice of a master, and this server knows of a withdrawal: the client may live, and
-// only one server may have evicted it, as an orphan. Otherwise that one's tombstone could become that of most servers.
+// can connect with the id of a client that this server does not know, and leave. Nor does it if three things hold: other
+// servers have reported the tombstone, it names no choice of a master, and this server knows of a withdrawal. Then the
+// client may be alive, and perhaps only one server has evicted it, as an orphan. Without this rule the tombstone of
+// that one server could become that of most servers.
 func (g *tombstone) untold() bool {
 	return g.left || g.from == unnamed && g.epoch == 0 && g.taken.any()
 }

@@ -22,14 +22,17 @@
 // fewer queued bytes and messages at its gateway's NI, least recently used. A net that both nodes
 // are on comes before routes to other NIDs of the peer, unless only a route has a link that is up.
 //
-// LNet looks at the peer's health before our link, hands messages without a link to the driver, and sends
-// them again when the driver fails. Here they fail at once, so a link that is up comes first.
+// LNet compares the peer's health before it looks at our link. A message for which it has chosen an NI whose link
+// is down goes to the driver, and is sent again when the driver fails. Here a PUT or GET fails at once if the link of
+// the chosen NI is down. So a net on which our link is up is chosen first.
 //
 // LNet compares the distance of an NI to GPU and memory (NUMA) before its
 // credits. Here all distances are equal.
 //
-// NIs and routes that are down are chosen if nothing else is left, because the news that a
-// link is up again may come late.
+// A peer's NI that is down is chosen if nothing else is left, because the news that it is up again may
+// come late. If the links of all our NIs that fit are down, one of these is chosen all the same, and a PUT
+// or GET fails with the reason why the link is down. A route that is down is never chosen, except for the
+// answer to a request that came by its gateway.
 //
 // # Order of messages
 //

@@ -27,11 +27,12 @@ func lack(credits int64) uint64 { return uint64(-credits) ^ 1<<63 }
 const (
 	preferredBits = 1
 	priorityBits  = preferredBits + 32
-	// Number of bits for the harm of a net. The harm of this node's net is in the bits below that of the
-	// peer's net.
+	// Number of bits of harm. In score.first of a net, the lowest bits are the harm of this node's best NI on the
+	// net. The next bits are the harm of the peer's best NI.
 	harmBits = 11
-	// The bit of a net to which no link of this node is up. It outweighs the peer's harm, because what this
-	// node knows of its own links is certain and up to date. The peer's status and health may be old.
+	// The bit in score.first of a net that says that no link of this node to the net is up. It is above the harm
+	// of the peer's NI, because this node knows for certain whether its own links are up. What it knows of the
+	// peer's status and health may be old.
 	noLink = 1 << (2 * harmBits)
 )
 

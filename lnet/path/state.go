@@ -84,8 +84,8 @@ func (l *Local) SetCredits(n int) { l.credits.Store(int64(n)) }
 // fits reports whether a NID is on the NI's net, and both NIDs fit one form of the header.
 func (l *Local) fits(id nid.NID) bool { return keyOf(l.NID) == keyOf(id) }
 
-// Remote is the state of an NI of another node, whichever NIs of this node reach it.
-// NID is set before it is used.
+// Remote is the state of an NI of another node. It is the same for all NIs of this node that reach
+// that NI. The field NID is set before the Remote is used, and does not change any more.
 type Remote struct {
 	condition
 

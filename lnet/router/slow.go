@@ -14,9 +14,10 @@ const (
 	slowTime = 30 * FillTime
 )
 
-// slowPart bounds the buffers of a class that all slow senders hold together: a slow sender gets another one only while
-// they are fewer than 1/slowPart of the free ones. So they hold at most a quarter of all. What they hold for one next
-// hop is then at most half of what the next hop may have, see Ledger.hasHopShare.
+// slowPart bounds how many buffers of a class all slow senders hold together. A slow sender gets another buffer only
+// while slow senders hold fewer than 1/slowPart of the number of free buffers. So slow senders hold at most a quarter
+// of all buffers. One next hop may have up to half of all buffers (see Ledger.hasHopShare), so that slow senders cannot
+// take more than half of what it may have.
 const slowPart = 3
 
 // slowShare is what the messages of slow senders use in a class of buffers.
@@ -53,8 +54,8 @@ func (l *Ledger) countSlow(t *Ticket) {
 	}
 }
 
-// hasSlowShare reports whether the sender of t may have another buffer: it is no slow sender, or slow senders hold less
-// than a third of the buffers that are free, or none.
+// hasSlowShare reports whether the sender of t may have another buffer: the sender is not slow, or all slow senders
+// together hold no buffer, or fewer than 1/slowPart of the number of free buffers.
 func (l *Ledger) hasSlowShare(t *Ticket) bool {
 	r, s := &l.rooms[t.class], &l.slow[t.class]
 	if !l.isSlow(t.from) || s.held == 0 {

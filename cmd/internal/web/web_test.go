@@ -19,7 +19,8 @@ import (
 // big is an answer that is longer than the socket buffers can hold while the client does not read it.
 var big = make([]byte, 16<<20)
 
-// start serves the pages /page and /big at an address until the test ends.
+// start serves the pages /page, /big and /order at an address until the test ends, and returns the address with the
+// port that was chosen. hosts are as in Config: what the Host header of a request may have.
 func start(t *testing.T, address string, hosts ...string) net.Addr {
 	t.Helper()
 	return startWith(t, address, map[string]http.HandlerFunc{
@@ -32,7 +33,7 @@ func start(t *testing.T, address string, hosts ...string) net.Addr {
 	}, hosts...)
 }
 
-// startWith serves pages at an address until the test ends.
+// startWith does what start does, with other pages.
 func startWith(t *testing.T, address string, pages map[string]http.HandlerFunc, hosts ...string) net.Addr {
 	t.Helper()
 	a, err := ParseAddress(address)

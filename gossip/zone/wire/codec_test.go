@@ -148,8 +148,9 @@ func le64(n uint64) []byte {
 	return b
 }
 
-// parsesBack parses a message as node 0, whose Refs are the same as those of node 1 here. It
-// also checks that no shorter beginning of the message is valid.
+// parsesBack checks that node 0 parses b to msg; node 1 has made b from msg with its codec, from. The codec of
+// node 0 is a copy of from with another Self, because both nodes have the same table of ids. parsesBack
+// also checks that b is no valid message if bytes at its end are missing, or if there is one byte more.
 func parsesBack(t *testing.T, from *Codec, msg *Message, b []byte) {
 	t.Helper()
 	c := *from

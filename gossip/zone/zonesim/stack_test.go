@@ -14,9 +14,10 @@ import (
 )
 
 // TestPlansOnStacks: G-MS-8, MS-2, MS-95, MS-100: agents above portals and LNet, with real
-// messages and connections that break, pass the plans that bare machines pass. A slow simulated
-// host stamps messages late, so in a small zone it could miss the heartbeats of both other
-// members. Therefore no host in mild plans is so slow that messages queue.
+// messages and connections that break, pass the random scenarios (plans) that bare machines pass. A
+// slow simulated host notes the arrival of a message only when it processes the message, so its agent
+// does not know how long messages have waited in the host's queue. In a zone of three members, the agent
+// could then take both others for silent. Therefore no host in mild plans is so slow that messages queue.
 func TestPlansOnStacks(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-95", "MS-100", "G-MS-8")
 	mild := func(seed uint64) string { return mildPlan(seed, 20*time.Millisecond) }

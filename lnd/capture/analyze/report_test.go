@@ -89,8 +89,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestPlot: the plot of a capture is an XML document without anything from elsewhere, in which each
-// kind of operation has a panel and each mark a cell.
+// TestPlot: the plot of a capture is an XML document without links and scripts. It has a panel for each kind of
+// operation in the capture. A rectangle shows when another event happened, such as a new connection.
 func TestPlot(t *testing.T) {
 	spec.Covers(t, "DG-10")
 	a := New(Config{Services: []Service{selftest}})

@@ -12,8 +12,9 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// udSender sends posted datagrams. Each is a burst of its own, because the ICRC of a datagram is
-// valid for one position in a burst only (framer): if one failed, those behind it would move up.
+// udSender sends posted datagrams. Each is a burst of its own. The datagrams of a burst are numbered by
+// the kernel, and the ICRC covers that number (see framer). If several were one burst, and one of them
+// could not be sent, those behind it would get other numbers than their ICRCs cover.
 type udSender struct {
 	u      *ud
 	psn    ibta.PSN // PSN of the next packet; receivers ignore it

@@ -183,8 +183,9 @@ func (m *Machine) repeat(now time.Duration, p *peer, out *Output) {
 }
 
 // restarted ends the exchange with a peer whose node has restarted, as the received info shows: the earlier
-// incarnation will not answer. If the info answers a ping, the peer does not have this node's info, and gets
-// another push. If the info came by a push, the peer has pinged this node before that, and has the info.
+// incarnation will not answer. If the received info answers a ping, the restarted peer does not have this node's
+// info, and gets another push. If the received info came by a push, the restarted peer has this node's info: a node
+// pings another one, and so gets the other one's info, before it pushes its own.
 func (m *Machine) restarted(p *peer, in Input, out *Output) {
 	p.repeats = 0
 	if in.Kind == Replied {

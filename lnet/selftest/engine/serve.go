@@ -93,7 +93,8 @@ func (n *Node) begin(q *request, length int, wait time.Duration) *transfer {
 	return t
 }
 
-// late handles a transfer that has not ended within the time that was passed to begin as wait.
+// late is called when a transfer has not ended within the time wait, a parameter of the function begin. A GET of bulk
+// data (wire.Write) may get more time, see doubt; any other transfer has expired.
 func (n *Node) late(t *transfer) {
 	if t.op == wire.Write {
 		n.doubt(t)
@@ -102,8 +103,9 @@ func (n *Node) late(t *transfer) {
 	n.expired(t)
 }
 
-// expired cancels a transfer that has not ended in time. A GET of bulk data keeps its memory until the shell reports
-// its end. Other transfers end at once: all PUTs send one shared pattern, and have no memory of their own.
+// expired cancels a transfer that has not ended in time. A GET of bulk data (wire.Write) keeps its memory until the
+// shell reports that the GET has ended. Other transfers end at once. They are the GET of a list of destinations, and
+// PUTs (wire.Read): a PUT has no memory of its own, because all PUTs send one shared pattern.
 func (n *Node) expired(t *transfer) {
 	if !t.doubted {
 		n.do(Effect{Kind: DoCancel, ID: t.id})

@@ -2,8 +2,8 @@ package wire
 
 import "fmt"
 
-// The portals of selftest. The first two hold requests that arrive early; on the third a message
-// must match a reply or bulk data that its receiver expects from exactly this sender.
+// The portals of selftest. The first two are lazy: a request that finds no free buffer waits for one. A
+// message to the third must be a reply or bulk data that its receiver expects from exactly this sender.
 const (
 	TestPortal      = 50 // requests of BRW and PING, the services that measure (SRPC_REQUEST_PORTAL)
 	FrameworkPortal = 51 // requests of the console (SRPC_FRAMEWORK_REQUEST_PORTAL)

@@ -99,8 +99,8 @@ func TestClassicHistogram(t *testing.T) {
 	}
 }
 
-// TestNativeHistogram: the protobuf format has native histograms, with the same operations, each in the
-// bucket whose range has its time.
+// TestNativeHistogram: in the protobuf format, a histogram of latencies also has native buckets. They count
+// each operation, in the bucket whose range contains the latency of the operation.
 func TestNativeHistogram(t *testing.T) {
 	spec.Covers(t, "OP-92")
 	got := map[time.Duration]int64{}

@@ -49,7 +49,8 @@ func withoutAck(r *capture.Record) *capture.Record {
 	return s
 }
 
-// following returns the next event after i that is a record of the node on the same connection.
+// following returns the next event after i that is a record of the same node on the same connection, without those
+// that were received before their turn. It returns i if there is none.
 func (p *Player) following(i int) int {
 	for j := i + 1; j < len(p.events); j++ {
 		if e := p.events[j]; e.Conn == p.events[i].Conn && e.From == p.events[i].From && e.Record != nil && !p.early[j] {

@@ -144,7 +144,8 @@ func (s *Stage) Quiet(d time.Duration) error {
 	return s.Player.Rest()
 }
 
-// Clear ends the play: from now on packets of the node are discarded.
+// Clear ends the play. It discards the packets that still wait for the node, and all that the player sends to the node
+// from now on.
 func (s *Stage) Clear() {
 	s.Player.Send = func(Datagram) {}
 	s.mu.Lock()

@@ -72,8 +72,8 @@ func TestLateReply(t *testing.T) {
 	}
 }
 
-// TestForgedSessions: whatever sessions, statuses, time-outs and names nodes answer with, the console's counts agree
-// with each other, its commands end, and other nodes are not affected.
+// TestForgedSessions: some nodes give answers with random sessions, statuses and time-outs. The console's counts agree
+// with each other all the same, its commands end, and other nodes are not affected.
 func TestForgedSessions(t *testing.T) {
 	spec.Covers(t, "ST-32")
 	l := newLab(t, 6, engine.Config{})
