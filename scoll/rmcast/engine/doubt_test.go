@@ -210,6 +210,11 @@ func TestRejoinPaused(t *testing.T) {
 	if step(0) || step(g.cfg.Takeover) || step(g.cfg.Heartbeat) {
 		t.Error("the member is expelled")
 	}
+	now += g.cfg.Takeover
+	g.Step(now, Input{}, &out) // the timer comes first after another pause
+	if step(0) {
+		t.Error("the member is expelled after the timer")
+	}
 	expelled := false
 	for at := time.Duration(0); at < g.cfg.Takeover/2; at += g.cfg.Heartbeat { // the requests go on, and no report comes
 		expelled = step(g.cfg.Heartbeat)

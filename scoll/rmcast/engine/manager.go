@@ -274,7 +274,7 @@ func (g *Manager) rejoins(m *managed) {
 		g.sendListAgain(m)
 	case m.rejoinsAt == 0 || g.wasPaused():
 		m.rejoinsAt = g.now
-	case g.now-m.rejoinsAt >= g.cfg.Takeover/2:
+	case g.now-max(m.rejoinsAt, g.patientAt) >= g.cfg.Takeover/2:
 		g.expel(m.ID)
 	}
 }

@@ -167,7 +167,7 @@ func (g *Manager) dropSilent() {
 // join again, longer each time.
 func (g *Manager) dropUnacknowledged() {
 	late := func(m *managed) bool {
-		return m.listed && m.known.Compare(m.since) < 0 && g.now-m.listedAt >= g.cfg.FirstAck && !g.base.ids[m.ID]
+		return m.listed && m.known.Compare(m.since) < 0 && g.now-max(m.listedAt, g.patientAt) >= g.cfg.FirstAck && !g.base.ids[m.ID]
 	}
 	if !slices.ContainsFunc(g.members, late) {
 		return

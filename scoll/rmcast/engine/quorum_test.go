@@ -323,6 +323,26 @@ func TestSilentJoiner(t *testing.T) {
 	}
 }
 
+// TestJoinerBeforePause: RM-40: the manager stands still right after it has listed a node, for longer than FirstAck. It does
+// not drop the node, whose acknowledgement waits to be read.
+func TestJoinerBeforePause(t *testing.T) {
+	spec.Covers(t, "RM-40")
+	w := newWorld(t, 4, nil)
+	w.form(3)
+	g, h := w.hosts[0].g, w.hosts[3]
+	w.net.Command(3, "join")
+	for len(g.latest.Members) < 4 {
+		w.run(oneWay)
+	}
+	w.net.Pause(0)
+	w.run(6 * time.Second)
+	w.net.Resume(0)
+	w.run(3 * time.Second)
+	if g.stats.Unacknowledged > 0 || h.joined != 1 || len(h.gone) > 0 || g.find(h.m.self) == nil {
+		t.Errorf("joined %d times, gone %v, %+v", h.joined, h.gone, g.stats)
+	}
+}
+
 // TestFloors: a member with little memory does not lower the group's limit below
 // LeastCapacity, and a node with too small datagrams (LeastFragment) is not admitted.
 func TestFloors(t *testing.T) {
