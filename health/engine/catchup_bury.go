@@ -97,10 +97,10 @@ func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Du
 	return true
 }
 
-// mayStand reports whether a tombstone that another server reports may count although copyTold takes it for a copy. It
-// may if the client is connected here for a later choice of a master, and no server has withdrawn the eviction for
-// exactly the choice of the tombstone: the eviction may be by another master than those that withdrew theirs. Then most
-// servers decide, see doubts.
+// mayStand reports whether a tombstone that another server reports may count, although copyTold takes it for that of a
+// withdrawn eviction. It may if the client is connected here for a later choice of a master, and no withdrawal names
+// exactly the choice of the tombstone: then the eviction may be that of another master, which has not withdrawn it.
+// Whether the tombstone counts is then for most servers to decide, see doubts.
 func (s *Server) mayStand(e *wire.Entry) bool {
 	i, ok := s.find(e.Client)
 	g, _ := s.tombstones.of(e.Client, e.Incarnation)

@@ -35,7 +35,8 @@ type holder struct {
 }
 
 // said records for how long a server has had a tombstone of a client, and reports whether most
-// servers have had it for T_evict. If the tombstone does not count yet, said has all servers asked once it does.
+// servers have had it for T_evict. If the tombstone does not count yet, all servers will be asked
+// again when it does.
 func (d *doubts) said(s *Server, c *conn, epoch uint32, from int32, age time.Duration) bool {
 	x := (*d)[c.id]
 	if x == nil || x.incarnation != c.incarnation {
@@ -63,8 +64,9 @@ func (d *doubts) said(s *Server, c *conn, epoch uint32, from int32, age time.Dur
 	return over
 }
 
-// withdrawnFor returns how long a withdrawal that this server has got may still be on its way to other servers, which then drop a
-// tombstone of the client for the choice of a master with the given epoch. It is not above 0 if there is no such withdrawal.
+// withdrawnFor returns for how long other servers may still report a tombstone of the client with this epoch because
+// the withdrawal of the eviction, which this server has got, is on its way to them. The result is 0 or less if there is
+// no such withdrawal, or if all servers have got it.
 func (s *Server) withdrawnFor(c *conn, epoch uint32) time.Duration {
 	if !s.copyTold(&wire.Entry{Client: c.id, Incarnation: c.incarnation, Epoch: epoch}) {
 		return 0
@@ -75,9 +77,9 @@ func (s *Server) withdrawnFor(c *conn, epoch uint32) time.Duration {
 
 // withdrawn handles the withdrawal of an eviction. Tombstones for the same choice of a master, or an earlier one,
 // no longer count. Tombstones for later choices, and tombstones that name none, still count, since the withdrawal
-// may be older than they are. If the withdrawal names no choice, no tombstone counts any more. Tombstones for an earlier
-// choice may be of an eviction by another master. So this server asks all servers again once those that drop
-// their tombstones because of the withdrawal have surely got it, after T_evict.
+// may be older than they are. If the withdrawal names no choice, no tombstone counts any more. A tombstone for
+// an earlier choice may be that of another master, which has not withdrawn its eviction. So this server asks all servers
+// again after T_evict, when all have got the withdrawal, and counts what they still have.
 func (d doubts) withdrawn(s *Server, e *wire.Entry) {
 	x := d[e.Client]
 	if x == nil || x.incarnation != e.Incarnation {

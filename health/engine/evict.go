@@ -363,7 +363,7 @@ func (s *Server) finish(x *eviction) (kept bool) {
 	master, stays := s.staysWith(x)
 	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting || s.conn(i).epoch != x.epoch {
 		gone := !ok || s.conn(i).incarnation == x.incarnation
-		return gone && stays // the connection has ended by another eviction, and there may be a new one, which this server may be evicting as well; but this eviction must be withdrawn at the servers that have made it: they would go on refusing the client
+		return gone && stays // another eviction has ended the connection, and the client may have connected again; this server may even be evicting the new connection. But this eviction must be withdrawn at the servers that have made it: they would go on refusing the client
 	}
 	c := s.conn(i)
 	if stays && x.exception.Epoch > c.epoch {

@@ -51,8 +51,9 @@ func (s *Server) said(e *wire.Entry, from int32, at time.Duration) {
 	s.tombstones.set(e.Client, g)
 }
 
-// noChoiceTold records that another server has reported a tombstone of the same incarnation that names no choice of a
-// master, and was ordered at the given time. It counts even after the eviction of the tombstone g is withdrawn.
+// noChoiceTold records in the tombstone g that another server has reported a second tombstone of the same incarnation,
+// which names no choice of a master and was ordered at the given time. The second tombstone counts even after the
+// eviction of g is withdrawn.
 func (s *Server) noChoiceTold(g *tombstone, ordered time.Duration) {
 	g.noChoice = max(g.noChoice, ordered+s.cfg.tombstone())
 }
@@ -145,10 +146,10 @@ func (s *Server) revokeRecent() {
 	}
 }
 
-// revoke drops the tombstone of an incarnation because its eviction does not count any more, here and in the store. Other
-// evictions still count: that of another tombstone of the incarnation, which names no choice of a master, unless the
-// argument all is true, and those of other incarnations. The withdrawals that this server knows of stay as well.
-// The result tells whether the incarnation itself is still refused.
+// revoke drops the tombstone of an incarnation, here and in the store, because its eviction no longer counts. Evictions
+// of other incarnations still count. So does the second tombstone of this incarnation that noChoiceTold has recorded,
+// unless all is true. The withdrawals that this server knows of stay as well. The result tells whether the incarnation
+// is still refused.
 func (s *Server) revoke(id wire.ClientID, incarnation uint64, all bool) (refused bool) {
 	s.stats.Revoked++
 	g, _ := s.tombstones.of(id, incarnation)

@@ -18,10 +18,10 @@ func (h *harness) flap() {
 	h.advance(2 * maxAsks * h.s.cfg.Tick)
 }
 
-// TestRevokedLeavesOrphan: CH-20, CH-33: another server has reported the tombstone of an orphan, which is final. Then
-// an eviction of the same incarnation arrives, late, and perhaps its withdrawal. The loss of the quorum drops only
-// that eviction, which is recent, since this server does not ask for old tombstones when it has the quorum again.
-// It drops the tombstone of the orphan only if that is recent, too.
+// TestRevokedLeavesOrphan: CH-20, CH-33: another server has reported the tombstone of an orphan. Then an eviction of
+// the same incarnation arrives late, and perhaps its withdrawal, and this server loses its quorum. It drops that
+// eviction, which is recent. It keeps the tombstone of the orphan if that is final, because it will not ask for old
+// tombstones when it has the quorum again, and drops it if that is recent, too.
 func TestRevokedLeavesOrphan(t *testing.T) {
 	spec.Covers(t, "CH-20", "CH-33")
 	for _, tt := range []struct {
@@ -71,8 +71,9 @@ func TestRevokedLeavesOrphan(t *testing.T) {
 	}
 }
 
-// TestRevokedKeepsWithdrawals: CH-33, CH-A8: one server withdraws its eviction, and another one makes its own. The
-// loss of the quorum drops the second eviction. A late copy of the first one still leaves no tombstone.
+// TestRevokedKeepsWithdrawals: CH-33, CH-A8: one server withdraws its eviction, another server makes its own, and this
+// server loses its quorum, so it drops the second eviction. A late copy of the first eviction still leaves no
+// tombstone.
 func TestRevokedKeepsWithdrawals(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	h := newHarness(t, nil)
@@ -90,10 +91,10 @@ func TestRevokedKeepsWithdrawals(t *testing.T) {
 	}
 }
 
-// TestEarlierIsRefused: CH-65, CH-A20: a server refuses an incarnation that was evicted, and gets the eviction of the next
-// one. If that is withdrawn, or dropped with the quorum, the server goes on refusing the first one, reports it, and
-// has it in its store, whether it had made the second eviction or not. That ends when the eviction of the first one
-// is withdrawn, or dropped with the quorum.
+// TestEarlierIsRefused: CH-65, CH-A20: a server refuses an incarnation that was evicted, and gets the eviction of the
+// next one, or only its withdrawal. When the second eviction is withdrawn, or dropped because the server loses its
+// quorum, the server goes on refusing the first incarnation, reports its tombstone to others, and has it in its store.
+// This ends when the eviction of the first incarnation is withdrawn, or dropped for the same reason.
 func TestEarlierIsRefused(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-A20")
 	for name, tt := range map[string]struct {

@@ -159,7 +159,8 @@ func TestWithdrawn(t *testing.T) {
 }
 
 // TestCutOffRevokes: CH-33: a server that loses the quorum drops recent tombstones of other
-// servers, and none that is final, such as that of a later incarnation. Without a quorum it adds no new tombstones.
+// servers, and keeps those that are final, such as that of a later incarnation here. Without a quorum it adds no new
+// tombstones.
 func TestCutOffRevokes(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	h := evictedByA(t, 35*time.Second-1)

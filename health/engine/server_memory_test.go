@@ -54,7 +54,8 @@ func TestTombstonesAfterClockJump(t *testing.T) {
 }
 
 // TestTombstonesAreBounded: the oldest tombstone is removed to make room for a new one, and
-// evicting one client over and over takes no more room. A tombstone has the size that the document says.
+// evicting one client over and over takes no more room. A tombstone has at most the size that
+// docs/client-health.md says.
 func TestTombstonesAreBounded(t *testing.T) {
 	if n := unsafe.Sizeof(tombstone{}); n > 64 {
 		t.Errorf("a tombstone has %d bytes", n)

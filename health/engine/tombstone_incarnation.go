@@ -6,8 +6,8 @@ import (
 	"ulnet/health/wire"
 )
 
-// A server keeps a tombstone for each incarnation of a client of whose eviction, or the withdrawal of whose eviction, it
-// knows. Whether the eviction of one incarnation counts does not depend on those of the others: any node can connect with
+// A server keeps a tombstone for each incarnation of a client of which it knows an eviction, or only the withdrawal of
+// one. Whether the eviction of one incarnation counts does not depend on those of the others: any node can connect with
 // the client's id, in a later incarnation, to servers that do not know the client, and then be evicted there.
 
 // maxEvicted is the number of incarnations of a client that have a tombstone at a server.
@@ -66,8 +66,9 @@ func (t *tombstones) set(id wire.ClientID, g tombstone) {
 	}
 }
 
-// insert adds the tombstone of an incarnation that has none. If there are too many for the client, that of the earliest
-// incarnation is removed; but those that refuse nothing are removed before any other.
+// insert adds the tombstone of an incarnation that has none. If the client then has more than maxEvicted tombstones,
+// insert removes one: the earliest that refuses nothing or, if all refuse their incarnations, that of the earliest
+// incarnation.
 func (t *tombstones) insert(id wire.ClientID, g tombstone) {
 	list := t.list(id)
 	k := slices.IndexFunc(list, func(b tombstone) bool { return b.incarnation < g.incarnation })

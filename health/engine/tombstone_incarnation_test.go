@@ -10,15 +10,17 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// order6 makes otherB evict incarnation 6 of the client, that of a stranger with the client's id, or withdraw that.
+// order6 delivers the eviction of incarnation 6, or its withdrawal, by otherB. Incarnation 6 is that of another node,
+// which uses the client's id.
 func (h *harness) order6(withdraw bool) {
 	h.t.Helper()
 	h.wanted(otherB, wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: 6, Mark: uint8(wire.TimedOut), Epoch: 1})})
 }
 
-// TestEachIncarnationByItself: CH-65, CH-33, CH-A20: a stranger connects elsewhere with the client's id, in a later incarnation
-// than the client's, and is evicted. That eviction is withdrawn, or dropped with the quorum, before or after the client's own
-// incarnation is evicted. The server refuses the client's incarnation in each case, even after a restart.
+// TestEachIncarnationByItself: CH-65, CH-33, CH-A20: another node connects to other servers with the client's id, in a
+// later incarnation, and is evicted. That eviction is withdrawn, or dropped because this server loses its quorum,
+// before or after the client's own incarnation is evicted. This server refuses the client's incarnation in each case,
+// even after a restart.
 func TestEachIncarnationByItself(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-33", "CH-A20")
 	lost := func(h *harness) { h.advance(h.s.cfg.lastWord()); h.order6(false); h.mute = false; h.flap() }
@@ -77,8 +79,9 @@ func TestEachIncarnationByItself(t *testing.T) {
 	}
 }
 
-// TestWithdrawnUnderLater: CH-33, CH-A8, CH-A13: the eviction of a later incarnation of the client's id has been withdrawn, or counts.
-// What holds for withdrawals of the client's own incarnation, and for doubts about it, holds all the same.
+// TestWithdrawnUnderLater: CH-33, CH-A8, CH-A13: a server has a tombstone of a later incarnation with the client's id,
+// which counts or is void. It handles withdrawals of evictions of the client's own incarnation, and doubts about that
+// incarnation, as it does without the later tombstone.
 func TestWithdrawnUnderLater(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8", "CH-A13")
 	const here = "connected 5 10.0.0.1@tcp/5"

@@ -37,8 +37,9 @@ type TombstoneInfo struct {
 	// Server is the server that ordered the eviction. It is zero if this server evicted the client
 	// itself, or learned of the eviction before its restart or by read repair.
 	Server nid.NID `json:"server,omitzero"`
-	// Withdrawn means that the eviction was withdrawn, or that this server, which knows of withdrawals of the incarnation, has
-	// dropped it with the quorum. The tombstone refuses nothing. If that of an earlier incarnation does, it has an entry of its own.
+	// Withdrawn means that the tombstone refuses nothing: the eviction was withdrawn, or this server has dropped it
+	// when it lost its quorum, and keeps the tombstone because it knows of a withdrawal. If an earlier incarnation is
+	// refused, its tombstone has an entry of its own.
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 // its eviction, the evictions by the others still count.
 type withdrawals struct {
 	by      []withdrawal
-	earlier []tombstone // only in the tombstone of the client's latest incarnation: those of earlier incarnations, the latest first
+	earlier []tombstone // tombstones of earlier incarnations, the latest first; only the tombstone of the client's latest incarnation has them
 }
 
 // withdrawal is the latest choice of a master for which a server has withdrawn an eviction.

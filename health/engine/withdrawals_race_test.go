@@ -65,10 +65,10 @@ func TestDoubtDuringWithdrawal(t *testing.T) {
 	}
 }
 
-// TestDecisionOutlastsCopies: CH-33, CH-A9: most servers have a tombstone for an earlier choice of a master than that by
-// which the client is connected here. Another server's eviction, for a choice between the two, is withdrawn, and this
-// server then ends the connection as most servers do. The withdrawal arrives once more, since a dead server is back. It
-// does not change the decision.
+// TestDecisionOutlastsCopies: CH-33, CH-A9: a client is connected here by a later choice of a master, and most servers
+// have a tombstone for an earlier choice. Another server's eviction, for a choice between the two, is withdrawn. This
+// server asks again, and ends the connection because most servers still have their tombstones. The withdrawal then
+// arrives once more, since a dead server is back. It does not change the decision.
 func TestDecisionOutlastsCopies(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A9")
 	h := three(t)

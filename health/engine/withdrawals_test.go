@@ -138,9 +138,10 @@ func TestWithdrawnThoughConnectedAgain(t *testing.T) {
 	h.wantState("connected 5 10.0.0.3@tcp/3")
 }
 
-// TestBatchEndsItsOwnEviction: CH-28, CH-A8: a master has begun to evict a client twice, for two choices of the client: another
-// master's eviction, which was withdrawn, has ended the first connection. The end of the first batch does not end the
-// second eviction, whose batch is under way. If other servers then name a later choice, the client stays.
+// TestBatchEndsItsOwnEviction: CH-28, CH-A8: a master begins to evict a client. Another master's eviction ends the
+// connection, and is withdrawn. The client connects again, and the first master begins to evict it for the second time.
+// The end of the first batch does not end the second eviction, whose batch is under way. If other servers then name a
+// later choice of a master, the client stays.
 func TestBatchEndsItsOwnEviction(t *testing.T) {
 	spec.Covers(t, "CH-28", "CH-A8")
 	h := newHarness(t, nil)

@@ -26,11 +26,11 @@ type stream struct {
 	at     Stamp     // of the latest packet whose bytes were handed out
 	gap    [2]uint32 // sequence numbers of the latest bytes that were given up: the first one, and that after the last one
 
-	moved  time.Duration // when the stream last went on with bytes in order, or behind acknowledged ones, on the clock
+	moved  time.Duration // when the stream last went on, on the clock: with bytes in order, or past missing bytes that the receiver has acknowledged
 	told   bool          // the capture has acknowledgements of the other side, and acked is known
 	acked  uint32        // the other side has all bytes before this sequence number
 	toldAt time.Duration // when that was captured, on the clock
-	due    time.Duration // when the missing bytes before the sequence number sure are given up; 0: none are
+	due    time.Duration // when the missing bytes before the sequence number sure will be given up, on the clock; 0: none will
 	sure   uint32
 }
 

@@ -98,15 +98,15 @@ func (f *flow) isReset() bool {
 	return f.reset[Initiator] && f.closed[Initiator] || f.reset[Acceptor] && f.closed[Acceptor]
 }
 
-// listEnding notes that f is to be ended if nothing more comes.
+// listEnding notes that f ends if no more packets come, see endFinished.
 func (d *Dissector) listEnding(f *flow) {
 	if !f.listed {
 		f.listed, d.ending = true, append(d.ending, f)
 	}
 }
 
-// endFinished ends the flows in which packets before a FIN or RST were lost, once nothing more comes. Packets behind a
-// RST show that its receiver has ignored it.
+// endFinished ends flows that have FINs or a RST behind missing bytes, once no packet has come for reorderTimeout. But
+// if packets came for longer than roundTrip after a RST, its receiver has ignored it, and the flow goes on.
 func (d *Dissector) endFinished() {
 	waiting := d.ending[:0]
 	for _, f := range d.ending {

@@ -69,7 +69,7 @@ type Dissector struct {
 	reordered bool          // whether a packet has ever come out of order
 	flushed   time.Duration // time of the latest flush, on the clock
 	packets   int           // of TCP since then
-	ending    []*flow       // flows of which both sides have ended, or one by a RST, but of which bytes are missing
+	ending    []*flow       // flows that were ended by FINs of both sides, or by a RST, but of which bytes are missing
 	due       []*flow       // flows in which bytes are missing that were acknowledged a moment ago
 	held      []*Record     // records of a flush, which are sorted before they are emitted
 	holding   bool

@@ -45,8 +45,8 @@ type flow struct {
 	shut   [2]time.Time // by side: since when its receive window is closed; zero: it is open
 	recent [2]recent    // by side: the latest segments
 	window [2]int32     // by side: the largest receive window that it has told
-	scale  [2]int       // by side: by how many bits its windows are shifted, if both sides shift them
-	scales [2]bool      // by side: it can shift them
+	scale  [2]int       // by side: by how many bits the windows that it tells are to be shifted (window scaling), if both sides use that
+	scales [2]bool      // by side: its SYN has the option for window scaling
 }
 
 // segment handles one TCP packet to or from a port of LNet.

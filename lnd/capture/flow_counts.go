@@ -47,8 +47,9 @@ func (f *flow) watchWindow(side Side, tcp *headers.TCP) {
 	}
 }
 
-// reachable returns how many bytes ahead of its stream a side can send at most: the largest receive window of the other
-// side or, if the capture lacks how the windows are scaled, the largest one that is usual.
+// reachable returns how far behind the bytes in order of a side its further bytes can be at most: as far as the largest
+// receive window of the other side. If the capture lacks a SYN, the scale of the windows is not known, and the result
+// is largestGap.
 func (f *flow) reachable(side Side) int32 {
 	if f.syn != both {
 		return largestGap

@@ -9,24 +9,26 @@ import (
 
 // Bounds of the time for which segments wait for earlier bytes, local policy.
 const (
-	// reorderTimeout is how long segments wait if the acknowledgements of their receiver are not in the capture. An
-	// acknowledgement is not under way for that long.
+	// reorderTimeout is how long segments wait for missing bytes if the acknowledgements of their receiver are not in
+	// the capture. No acknowledgement is under way for that long.
 	reorderTimeout = 2 * time.Second
-	// ackTimeout is how long after an acknowledgement the next one is captured at the latest, if the direction of the
-	// receiver is captured at all: kernel nodes probe an idle connection (keepalive) at least every 100 s.
+	// If no acknowledgement of the receiver was captured for ackTimeout, its direction counts as missing in the
+	// capture: kernel nodes probe an idle connection (keepalive) at least every 100 s.
 	ackTimeout = 2 * time.Minute
 	// queueTimeout is how much later than the acknowledgement of its bytes a segment is captured at most, because the
 	// two directions come from different queues of a device.
 	queueTimeout = time.Millisecond
-	// roundTrip is how long packets of the other side are captured behind a RST.
+	// roundTrip is for how long after a RST packets are captured that the other side sent before it got the RST. Later
+	// ones show that it has ignored the RST.
 	roundTrip = 200 * time.Millisecond
-	// retransmitTimeout is how long a segment waits before it is dropped as a stray one. In this time Linux retransmits
-	// missing bytes five times.
+	// retransmitTimeout is how long a segment waits for missing bytes before it may be dropped as a stray one, see
+	// beyond. In this time Linux retransmits missing bytes five times.
 	retransmitTimeout = 10 * time.Second
 	// largestGap is how many bytes of a stream are missing, or are captured before their acknowledgement, at most. Receive
 	// windows are hardly larger.
 	largestGap = 8 << 20
-	// maxDue is for how many flows the dissector waits for queueTimeout at the same time.
+	// maxDue is for how many flows at the same time the dissector waits for queueTimeout. If there are more, it stops
+	// waiting for the earliest ones.
 	maxDue = 64
 )
 
@@ -37,9 +39,9 @@ func (a *assembler) acknowledged(f *flow, side Side, ack uint32, answered bool) 
 	a.settle(f, side, answered)
 }
 
-// settle gives up bytes that the capture lacks although their receiver has acknowledged them. It waits for
-// queueTimeout first. But before data of the receiver are handed out (answered), it gives the bytes up at once, so
-// that a request is reported before its answer.
+// settle gives up bytes that the capture lacks, if their receiver has acknowledged them. It first waits for
+// queueTimeout, because they may be captured late. If answered is true, data of the receiver are about to be handed
+// out: then settle gives the bytes up at once, so that a request is reported before its answer.
 func (a *assembler) settle(f *flow, side Side, answered bool) {
 	s := &f.streams[side]
 	for s.acknowledgedFirst() {
@@ -72,9 +74,10 @@ func (d *Dissector) listDue(f *flow) {
 	}
 }
 
-// settleDue gives up acknowledged bytes for which flows have waited for queueTimeout. If a side of a connection sends
-// data, it does so at once with what its host has received from the other one: the data may be an answer to
-// that, on another connection.
+// settleDue gives up missing bytes on the flows that have waited for queueTimeout. The parameters are the segment tcp
+// that is handled next, its flow, and its sender. If it has the next data of its side, these may answer a request on
+// another connection between the two hosts. Then settleDue gives up the bytes on these connections at once, so that the
+// request is reported first.
 func (d *Dissector) settleDue(by *flow, from Side, tcp *headers.TCP) {
 	src, dst := by.conn.Ends[from].Addr(), by.conn.Ends[from.Other()].Addr()
 	answer := by.streams[from].goesOn(tcp)
@@ -132,7 +135,7 @@ func (a *assembler) flushFirst(f *flow, side Side, end bool) bool {
 func (s *stream) heard(now time.Duration) bool { return s.told && now-s.toldAt < ackTimeout }
 
 // beyond reports whether the waiting segment at i is a stray one, which is damaged or was sent by another node: more
-// bytes than the receive window has are missing before it, and its receiver has not acknowledged them.
+// bytes are missing before it than fit into the receive window, and its receiver has not acknowledged them.
 func (s *stream) beyond(i int, window int32) bool {
 	from := s.next
 	if i > 0 {
@@ -142,8 +145,9 @@ func (s *stream) beyond(i int, window int32) bool {
 	return int32(seq-from) > window && int32(seq-s.acked) > 0
 }
 
-// leftBehind reports whether the waiting segment w is a stray one because its receiver lacks bytes before it after a time
-// in which no acknowledgement is under way, and the stream has gone on with other bytes before it.
+// leftBehind reports whether the waiting segment w is a stray one because the connection goes on without it: since w
+// came, the stream has gone on with earlier bytes, but the latest acknowledgement, captured at least reorderTimeout
+// after w, does not reach w.
 func (s *stream) leftBehind(w *waiting) bool {
 	return s.toldAt >= w.since+reorderTimeout && s.moved > w.since && int32(w.seq-s.acked) > 0
 }
@@ -166,8 +170,8 @@ func (s *stream) gaveUp(seq uint32, b []byte) bool {
 	return s.gap[0] != s.gap[1] && int32(seq-s.gap[1]) < 0 && int32(seq+uint32(len(b))-s.gap[0]) > 0
 }
 
-// makeRoom frees memory of a side for which too much waits. If there are stray segments, it drops the last one, and
-// otherwise gives up the first gap.
+// makeRoom frees memory of a side for which too much waits. If there is a stray segment among those that wait, it drops
+// the last one. Otherwise it gives up the first gap.
 func (a *assembler) makeRoom(f *flow, side Side) {
 	s := &f.streams[side]
 	if s.heard(f.d.clock.now) {

@@ -219,7 +219,7 @@ func TestEndOfAnother(t *testing.T) {
 	}
 }
 
-// TestDataAfterReset: data that are captured just after the RST that was sent behind them are part of the connection.
+// TestDataAfterReset: data that were sent before a RST, but are captured just after it, are part of the connection.
 func TestDataAfterReset(t *testing.T) {
 	s, ids := conversation(5), map[int]bool{}
 	i := len(s.list)

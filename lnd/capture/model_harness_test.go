@@ -9,16 +9,16 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// finFlag is the flag of TCP that ends a side.
+// finFlag is the flag FIN of TCP.
 const finFlag = 0x01
 
 // modelWindow is the receive window of the nodes in a model. Stray segments lie outside it.
 const modelWindow = 64 << 10
 
-// largestWindow is that of nodes in general.
+// largestWindow is the largest receive window that the dissector expects of any node.
 const largestWindow = 8 << 20
 
-// model is a true connection, and a capture of it.
+// model is a random TCP connection between two nodes. It has what they send, and which of their packets are captured.
 type model struct {
 	*rand.Rand
 	now    time.Duration
@@ -30,7 +30,7 @@ type model struct {
 	id     uint16
 	inside bool      // the capture begins inside the connection, so that it lacks the scale of the windows
 	lossy  bool      // the wire loses segments
-	fin    [2]uint32 // by side: 1 after its FIN
+	fin    [2]uint32 // by side: 1 after its FIN, which takes a sequence number
 }
 
 // modelMessage is a message of a model, with its place in the stream of its side.
@@ -40,7 +40,7 @@ type modelMessage struct {
 	at, data, end int    // offsets of its headers, its payload, and of the end of its payload
 }
 
-// newModel makes a connection that begins at an instant. Its messages are numbered from first on.
+// newModel makes a random connection that begins at the time now. Its messages have the numbers from first on.
 func newModel(rng *rand.Rand, now time.Duration, first uint64) *model {
 	m := &model{Rand: rng, now: now, isn: [2]uint32{rng.Uint32(), rng.Uint32()}, id: uint16(rng.Uint32()), lossy: rng.IntN(3) == 0}
 	if m.IntN(4) == 0 {
@@ -107,8 +107,8 @@ func (m *model) message(from capture.Side, number uint64) {
 	m.say(from, b)
 }
 
-// say sends bytes in segments. The other side acknowledges them, or leaves that to its next data. If the wire loses a
-// segment, it is sent again.
+// say sends bytes in segments. The other side acknowledges them at once, or with its next data. If the wire loses a
+// segment, say sends it again.
 func (m *model) say(from capture.Side, b []byte) {
 	lost := -1
 	m.stream[from] = append(m.stream[from], b...)
@@ -118,7 +118,7 @@ func (m *model) say(from capture.Side, b []byte) {
 		m.send(from, ackFlag, len(m.stream[from])-len(b), n)
 		if b = b[n:]; m.lossy && lost < 0 && m.IntN(8) == 0 {
 			lost, m.have[from] = len(m.list)-1, len(m.stream[from])-len(b)-n
-			if m.IntN(2) == 0 { // before it reached the place where packets are captured
+			if m.IntN(2) == 0 { // lost before it reached the place where packets are captured
 				m.list[lost].flags = 0
 			}
 		}

@@ -12,7 +12,7 @@ type caught struct {
 	timed
 	cut   int  // how many bytes at its end were not captured
 	stray bool // no node of the connection sent it
-	fixed bool // is captured as it is
+	fixed bool // faults do not move, remove or cut it
 }
 
 func (p *caught) side() capture.Side {
@@ -22,7 +22,8 @@ func (p *caught) side() capture.Side {
 	return capture.Initiator
 }
 
-// reach returns the offset in the stream behind the bytes of a packet, or before its FIN or RST, or 0 if it has neither.
+// reach returns the offset, in the stream of its side, at which the captured bytes of a packet end. It returns 0 if the
+// packet has neither bytes nor a FIN or RST.
 func (m *model) reach(p caught) int {
 	n := len(p.data) - p.cut
 	if n == 0 && p.flags&(finFlag|rstFlag) == 0 {
@@ -100,7 +101,7 @@ func (m *model) swap(list []caught) []caught {
 	return list
 }
 
-// behind captures some packets after the bare acknowledgement of their bytes.
+// behind moves some packets behind the acknowledgements of their bytes, as if they had been captured late.
 func (m *model) behind(list []caught) []caught {
 	for i := 0; i < len(list); i++ {
 		j := i + 1
@@ -129,7 +130,7 @@ func (m *model) strays(list []caught) []caught {
 		told := func(p caught) bool { return !p.stray && p.back != s.back && p.flags&ackFlag != 0 }
 		begun := func(p caught) bool { return !p.stray && p.back == s.back && (p.flags&synFlag != 0 || m.reach(p) > 0) }
 		if !slices.ContainsFunc(list[:i], told) || !slices.ContainsFunc(list[:i], begun) {
-			continue // only one direction is captured (docs/security.md)
+			continue // only one direction is captured up to here: a stray segment would not be recognized (docs/security.md)
 		}
 		side := (&caught{timed: timed{segment: s}}).side()
 		s.ack = m.isn[side.Other()]
@@ -155,7 +156,7 @@ func (m *model) strays(list []caught) []caught {
 			s.data, s.flags = []byte{0}, ackFlag|finFlag
 		case 4:
 			s.data = []byte{0}
-		case 5: // behind, as from an earlier connection
+		case 5: // below the sequence numbers of this connection, as from an earlier one
 			s.seq, s.data = m.isn[side]-uint32(1000+m.IntN(100_000)), make([]byte, 100)
 		case 6:
 			s.data = make([]byte, 60<<10)

@@ -11,9 +11,9 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// shown is what a dissector makes of a capture.
+// shown is what a dissector reports of a capture.
 type shown struct {
-	numbers [2][]uint64 // messages of each side, in their order, with the bytes that are missing
+	numbers [2][]uint64 // by side: the numbers of its messages, in the order in which they were reported
 	missing map[uint64]uint32
 	lost    [2]uint64
 	opened  int
@@ -43,7 +43,7 @@ func checkModel(seed uint64) error {
 	for range 1 + rng.IntN(2) {
 		m := newModel(rng, now, first)
 		m.end()
-		m.inside = first == 0 && m.IntN(4) == 0 // later connections begin with a SYN, or nothing tells them from the first one
+		m.inside = first == 0 && m.IntN(4) == 0 // later connections must begin with a SYN, otherwise nothing would tell them from the first one
 		first, now = first+100, m.now+time.Duration(rng.IntN(3000))*time.Millisecond
 		models = append(models, m)
 		parts = append(parts, m.spoil())
@@ -72,7 +72,7 @@ func checkModel(seed uint64) error {
 	return nil
 }
 
-// shownIn dissects a capture.
+// shownIn returns what a dissector reports of a capture, or an error if it keeps too much memory for waiting segments.
 func shownIn(list []caught) (got shown, c capture.Counts, err error) {
 	got.missing = map[uint64]uint32{}
 	d := capture.NewDissector(capture.Options{KeepPayload: -1}, func(r *capture.Record) {
@@ -98,7 +98,7 @@ func shownIn(list []caught) (got shown, c capture.Counts, err error) {
 	return got, d.Counts(), nil
 }
 
-// expect adds what a dissector is to make of a capture of m.
+// expect adds to want what a dissector has to report of the packets in list, a capture of m.
 func (m *model) expect(list []caught, want *shown) {
 	var there [2][]bool
 	var top, base [2]int

@@ -13,9 +13,9 @@ import (
 const (
 	// maxAhead is how many packets of one direction wait; rxe has at most 128 on the way.
 	maxAhead = 256
-	// maxAheadTime is how long a packet waits if the acknowledgements of the responder are not in the capture, and before it is
-	// dropped as a stray one. A lost packet is sent again after the timeout that Linux asks for, 2.1 s. IBTA lets
-	// adapters wait four times as long.
+	// maxAheadTime is how long a packet waits for missing ones. After that, these are given up if the acknowledgements
+	// of the responder are not in the capture; otherwise the packet may be dropped as a stray one. A lost packet is
+	// sent again after the timeout that Linux asks for, 2.1 s. IBTA lets adapters wait four times as long.
 	maxAheadTime = 10 * time.Second
 	// largestAhead is how many packets of one direction are under way at most.
 	largestAhead = 8 * maxAhead
@@ -45,8 +45,8 @@ func (fl *roceFlow) wait(f *roceFrame) {
 	fl.settle(false)
 }
 
-// makeRoom drops the last of the packets that wait, if there are stray ones, and otherwise gives up the packets that are
-// missing before the first one.
+// makeRoom drops the last of the packets that wait, if there is a stray one among them. Otherwise it gives up the
+// packets that are missing before the first one.
 func (fl *roceFlow) makeRoom() {
 	if fl.heard() {
 		for i := range fl.ahead {
@@ -123,8 +123,9 @@ func (fl *roceFlow) settle(answered bool) {
 	fl.due = 0
 }
 
-// settleDue gives up acknowledged packets for which flows have waited for queueTimeout. If f is the next request in
-// order of its side, it may be an answer to what its sender has received.
+// settleDue gives up missing packets on the flows that have waited for queueTimeout. f is the packet that is handled
+// next. If it is the next request of its side, it may answer a request on another connection between the two hosts.
+// Then settleDue gives up the missing packets on these connections at once, so that the request is reported first.
 func (r *roce) settleDue(c *roceConn, side Side, f *roceFrame) {
 	own := c.flows[side]
 	answer := f.OpCode != ibta.Acknowledge && (!own.known || own.next == f.PSN)
@@ -145,7 +146,7 @@ func (fl *roceFlow) heard() bool { return fl.told && fl.c.r.d.age(fl.toldAt) < a
 func (fl *roceFlow) lacks(i int) bool { return !fl.told || fl.ahead[i].PSN.Sub(fl.acked) > 1 }
 
 // beyond reports whether the waiting packet at i is a stray one, which is damaged or was sent by another node: more
-// packets than can be under way are missing before it, and the responder has not acknowledged them.
+// packets are missing before it than can be under way, and the responder has not acknowledged them.
 func (fl *roceFlow) beyond(i int) bool {
 	from := fl.next
 	if i > 0 {
@@ -154,8 +155,9 @@ func (fl *roceFlow) beyond(i int) bool {
 	return fl.ahead[i].PSN.Sub(from) > largestAhead && fl.lacks(i)
 }
 
-// leftBehind reports whether the first waiting packet is a stray one because the responder lacks packets before it after a
-// time in which no acknowledgement is under way, and the flow has gone on with other packets before it.
+// leftBehind reports whether the first waiting packet is a stray one because the connection goes on without it: since
+// it came, the flow has gone on with earlier packets, but the latest acknowledgement, captured at least reorderTimeout
+// after it, does not reach it.
 func (fl *roceFlow) leftBehind() bool {
 	since := fl.ahead[0].since
 	return fl.toldAt >= since+reorderTimeout && fl.moved > since && fl.lacks(0)
@@ -202,7 +204,7 @@ func (fl *roceFlow) flushOld() {
 }
 
 // giveUp gives up the packets that are missing before the first waiting packet, or drops that packet as a stray one. It
-// returns false if the packet waits on, which it does not if end is set.
+// returns false if the packet goes on waiting. If end is true, no packet does.
 func (fl *roceFlow) giveUp(end bool) bool {
 	if !end && fl.c.r.d.age(fl.ahead[0].since) < maxAheadTime {
 		return false

@@ -37,7 +37,7 @@ type roce struct {
 
 	waiting int           // pages of all packets that wait for earlier ones
 	due     []*roceFlow   // flows in which packets are missing that were acknowledged a moment ago
-	packets int           // since flushOld last looked for packets that have waited for too long
+	packets int           // number of packets since flushOld last looked for those that have waited for too long
 	flushed time.Duration // when flushOld last looked for packets that have waited for too long, on the clock
 
 	rec   Record

@@ -21,11 +21,11 @@ type roceFlow struct {
 	next  ibta.PSN
 	ahead []*roceFrame // packets that came early, in order of their PSN
 
-	moved  time.Duration // when the flow last went on with packets in order, or behind acknowledged ones, on the clock
+	moved  time.Duration // when the flow last went on, on the clock: with packets in order, or past missing packets that the responder has acknowledged
 	told   bool          // the capture has acknowledgements of the responder, and acked is known
 	acked  ibta.PSN      // the responder has all packets up to this one
 	toldAt time.Duration // when that was captured, on the clock
-	due    time.Duration // when the packets missing before the one behind sure are given up; 0: none are
+	due    time.Duration // when the missing packets up to the one with the PSN sure will be given up, on the clock; 0: none will
 	sure   ibta.PSN
 	listed bool // is one of roce.due
 

@@ -15,7 +15,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// roceModel is a true connection of RoCE, and a capture of it.
+// roceModel is a random RoCE connection between two nodes, and a capture of it.
 type roceModel struct {
 	*rand.Rand
 	wire  *roceWire
@@ -62,7 +62,7 @@ func (m *roceModel) message(side int) {
 	if !m.fixed && m.IntN(8) == 0 {
 		i := m.IntN(len(psns))
 		again := slices.Clone(m.list[from+i:])
-		if m.IntN(2) == 0 { // before it reached the place where packets are captured
+		if m.IntN(2) == 0 { // lost before it reached the place where packets are captured
 			m.list = slices.Delete(m.list, from+i, from+i+1)
 		}
 		m.answer(1-side, psns[i], ibta.NakSequence)
@@ -133,7 +133,7 @@ func (m *roceModel) spoil() {
 	}
 }
 
-// behind captures a request after acknowledgements.
+// behind moves a request behind acknowledgements, as if it had been captured late.
 func (m *roceModel) behind(i int) {
 	p, j := m.list[i], i+1
 	for j < len(m.list) && m.list[j].at-p.at < 500*time.Microsecond && (m.list[j].ack || m.list[j].side == p.side) {
@@ -153,7 +153,7 @@ func (m *roceModel) stray(i int) {
 		return p.side != side && p.ack && !p.stray && p.psn.Sub(m.list[begun].psn) >= 0
 	}
 	if m.list[i].fixed || begun < 0 || !slices.ContainsFunc(m.list[begun:i], told) {
-		return // only one direction is captured (docs/security.md)
+		return // only one direction is captured up to here: a stray packet would not be recognized (docs/security.md)
 	}
 	far := []int{-3000, 3000, 16000, 1 << 20, 1 << 22}[m.IntN(5)] + m.IntN(1000)
 	for k := range 1 + m.IntN(8)/7*300 {
@@ -163,7 +163,7 @@ func (m *roceModel) stray(i int) {
 	}
 }
 
-// check compares what a dissector makes of the capture with what it has.
+// check returns an error if a dissector reports other messages, or other losses, than the capture has.
 func (m *roceModel) check() error {
 	var got []uint64
 	lost, strays := uint64(0), 0
@@ -223,7 +223,7 @@ func (m *roceModel) check() error {
 	return nil
 }
 
-// of returns those of a list of messages that a side has sent.
+// of returns the messages in list that a side has sent.
 func (m *roceModel) of(side int, list []uint64) []uint64 {
 	return slices.DeleteFunc(slices.Clone(list), func(n uint64) bool { return m.sides[n] != side })
 }

@@ -114,7 +114,7 @@ func (c *conn) cm(now time.Duration, r *capture.Record) {
 			c.credits = [2]credits{{depth: depth, left: depth}, {depth: depth, left: depth}}
 		}
 	case ibta.AttrREJ:
-		c.refused = c.refused || c.asked || c.established || r.RoCE.HasReject // others are of another program
+		c.refused = c.refused || c.asked || c.established || r.RoCE.HasReject // otherwise the REJ is of another program
 	}
 }
 
@@ -210,7 +210,7 @@ func (c *conn) countEnd(now time.Duration, openEnd bool, cause error) {
 	l := c.link
 	switch {
 	case openEnd && (c.established || c.greeted != [2]bool{}):
-	case cause == capture.ErrEvicted: // the capture lacks the end
+	case cause == capture.ErrEvicted: // the dissector no longer follows the connection, so its end is not known
 	case c.established:
 		l.ended[c.typ]++
 		l.sum.Ended++

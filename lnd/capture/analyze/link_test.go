@@ -68,7 +68,7 @@ func TestOpenEnd(t *testing.T) {
 	}
 }
 
-// TestEvicted: nor has one that the dissector gave up because too many are open.
+// TestEvicted: a connection that the dissector no longer follows, because too many are open, does not count as ended.
 func TestEvicted(t *testing.T) {
 	spec.Covers(t, "DG-5")
 	p := newTape(Config{})
