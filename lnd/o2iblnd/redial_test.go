@@ -132,8 +132,8 @@ func (c *claims) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(ve
 	return c.Device.Connect(to, cfg, events)
 }
 
-// TestRedialsAreClaimed: requests because of packets to unknown queue pairs, whose source may be forged, do not delay
-// the other requests of the device.
+// TestRedialsAreClaimed: packets to unknown queue pairs make a node request a connection to their source, which may be
+// forged. The node marks such requests (Claimed), so that they do not delay the other requests of the device.
 func TestRedialsAreClaimed(t *testing.T) {
 	nis, _ := startNets(t, 1)
 	device := &claims{Device: nis[0].dev}

@@ -38,8 +38,9 @@ type ConnConfig struct {
 	RNRRetryCount uint8         // 0 to 7 retries after RNR NAKs; 7: no limit
 	Timeout       time.Duration // time limit of the whole connection request; 0: as long as the CM tries
 	Private       []byte        // private data for the peer, which is copied
-	// Claimed says that the reason for the request is packets in the peer's name, which may be forged. Then
-	// the peer may not exist, and the request delays no others. The accepting side does not use it.
+	// Claimed says that this side requests the connection only because packets came in the peer's name. These may be
+	// forged, and the peer may not exist, so the request must not delay others. The accepting side does not use this
+	// field.
 	Claimed bool
 }
 
@@ -104,7 +105,7 @@ type EventKind uint8
 // other kinds.
 const (
 	Established  EventKind = iota + 1
-	Rejected               // the peer rejected the request, or this side what the peer granted
+	Rejected               // the peer rejected the request, or this side rejected what the peer granted
 	Unreachable            // no answer came in time, or there is no route to the peer
 	Disconnected           // the peer, Disconnect, or a failure has ended the connection: see Status
 )

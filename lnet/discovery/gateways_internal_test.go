@@ -149,9 +149,9 @@ func TestDeletedAtOnce(t *testing.T) {
 	})
 }
 
-// TestAnswerWaits: the time of a check is over, and the answer of the gateway comes from an input that waits in the
-// inbox of discovery. The answer counts, whether the timer of the check is late, and the agent tells discovery of the gateways
-// before, or not.
+// TestAnswerWaits: the time of a check is over, but the gateway's answer comes with an input that still waits in the
+// inbox of discovery. The answer counts: the gateway is not declared dead. This holds when the timer of the check runs
+// and, if the timer is late, when a change of the gateways steps the checker.
 func TestAnswerWaits(t *testing.T) {
 	spec.Covers(t, "RT-7")
 	for _, late := range []bool{true, false} {
@@ -196,7 +196,8 @@ func answerWaits(t *testing.T, late bool) {
 	})
 }
 
-// TestRoutesJoined: routes change often while another goroutine steps discovery. Its inbox has the latest ones only.
+// TestRoutesJoined: routes change often while another goroutine steps discovery. The inbox of discovery then keeps only
+// the latest list of gateways.
 func TestRoutesJoined(t *testing.T) {
 	spec.Covers(t, "RT-6")
 	deleteMeanwhile(t, func(a *Agent) {

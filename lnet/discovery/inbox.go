@@ -45,8 +45,9 @@ func (a *Agent) run(r request) (refused []request) {
 	return a.drain()
 }
 
-// queueRoutes puts an input of kind RoutesAre into the inbox, for stepQueued or the goroutine that is stepping. It
-// replaces an older one that is the last of the inbox: many changes of routes need the memory of one.
+// queueRoutes puts an input of kind RoutesAre into the inbox, for stepQueued or the goroutine that is stepping. If the
+// last input in the inbox is an older one of this kind, queueRoutes replaces it, so that many changes of routes take
+// the memory of one.
 func (a *Agent) queueRoutes(in engine.Input) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

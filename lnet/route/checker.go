@@ -15,8 +15,8 @@ const (
 	DefaultPingTimeout   = 50 * time.Second // router_ping_timeout
 )
 
-// answersWait is how long a check whose time is over when another gateway answers still waits: its answer may be the
-// next that the caller handles, if the process has stood still.
+// answersWait is how much longer a check waits whose time is over when another gateway answers. If the process stood
+// still, the answer to this check may be the next input of the caller.
 const answersWait = time.Millisecond
 
 // CheckerConfig has the times of a [Checker].

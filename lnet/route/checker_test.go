@@ -166,8 +166,8 @@ func TestWatch(t *testing.T) {
 	c.want("1m6s check 10.88.0.7@tcp at 10.88.0.7@tcp")
 }
 
-// TestAnswersTogether: two checks are over while the process stands still, and then both answers are handled, one after
-// the other. Neither gateway counts as dead in between.
+// TestAnswersTogether: the times of two checks end while the process stands still. Then both answers are handled, one
+// after the other. Neither gateway counts as dead in between.
 func TestAnswersTogether(t *testing.T) {
 	spec.Covers(t, "RT-7")
 	t.Parallel()

@@ -6,8 +6,8 @@ import (
 	"ulnet/scoll"
 )
 
-// admit returns nil if a request of another node may run an action, if that is what it is for, and have its bulk data.
-// Otherwise it returns why not.
+// admit returns nil if a request of another node may do what it is for: run an action, if runs is true, and have its
+// bulk data, if there are any. Otherwise it returns the reason.
 func (s *Service) admit(r *scoll.Request, runs bool) error {
 	if runs {
 		if err := s.admitRun(r); err != nil {
@@ -20,10 +20,10 @@ func (s *Service) admit(r *scoll.Request, runs bool) error {
 	return nil
 }
 
-// admitRun returns an error if this node would run an action of the root, but not one that this parent has forwarded.
-// Otherwise it returns nil. The error concerns only broadcasts to the live members: their answers are remembered, so
-// if this node answered, a parent that may not forward actions could send an action of the root ahead of the genuine
-// request, which would get the same answer and not run.
+// admitRun returns an error if this node runs actions of the root, but not those that this parent forwards. Otherwise
+// it returns nil. The error concerns only broadcasts to the live members: nodes remember their answers to these. If
+// this node answered that it refuses, a parent that may not forward actions could send an action of the root ahead of
+// the genuine request, which would then get the remembered answer, and not run.
 func (s *Service) admitRun(r *scoll.Request) error {
 	root, parent := r.RootNID(), r.ParentNID()
 	if !r.Live() || r.Repeated() || parent == root {

@@ -157,7 +157,7 @@ func TestMayAct(t *testing.T) {
 	if o = s.send(2, s.group(2), run); len(o.Unreached) > 0 || o.Answers[1].Status != scoll.EPERM || o.Answers[7].Status != scoll.EPERM {
 		t.Errorf("the root is not allowed: unreached %v, answers %v", o.Unreached, o.Answers)
 	}
-	o = s.send(0, g, run) // member 7 does not answer, because it would answer if its parent was another one
+	o = s.send(0, g, run) // member 7 is unreached: it runs actions of this root, but not those that this parent forwards
 	if want = want[1:]; !slices.Equal(o.Unreached, want) || len(o.Answers) != 7 || o.Answers[1].Status != scoll.EPERM {
 		t.Errorf("unreached %v, want %v; answers %v", o.Unreached, want, o.Answers)
 	}

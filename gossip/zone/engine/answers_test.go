@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// soloSupervisor is a supervisor whose delegates and queries the test plays.
+// soloSupervisor is a supervisor for which the test plays the delegates, and the nodes that send queries.
 type soloSupervisor struct{ *solo }
 
 // newSoloSupervisor makes a supervisor, and registers a delegate of the zone "rack" with it.
@@ -53,8 +53,9 @@ func hashed(nodes ...int) (list []wire.Named, hash uint64) {
 	return list, hash
 }
 
-// TestAnswersOfWrongList: a message with changes of the zone was lost, so the supervisor knows wrong members, as
-// many as the zone has or more. It does not return them as if they were the right ones (MS-99).
+// TestAnswersOfWrongList: a message with changes of the zone was lost, so the supervisor has a wrong list of the
+// members, of the same length as the right one or longer. It does not answer queries as if this list were right
+// (MS-99).
 func TestAnswersOfWrongList(t *testing.T) {
 	spec.Covers(t, "MS-99")
 	for _, now := range [][]int{{1, 5, 6}, {1, 5}, {1, 5, 7}, {1, 5, 7, 8}} {

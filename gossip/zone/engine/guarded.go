@@ -97,10 +97,11 @@ func (g *guarded) room(m *Machine) int {
 	return min(m.cfg.MaxMembers, m.supervisor.most-m.supervisor.members(g))
 }
 
-// size returns the size for answers to queries: the number of members if this supervisor knows all of them, and
-// otherwise more than it knows, because a query ends without an error once as many members have come. The supervisor
-// does not know all members if it has no room for them, or if a message was lost or is still on its way. In the
-// latter case, it may also take former members for members, so that the list is as long as that of the zone.
+// size returns the size of the zone for answers to queries. If this supervisor knows all members, that is their number.
+// Otherwise size returns more than the number of members that it knows: a query ends without an error once as many
+// members have come as size says. The supervisor does not know all members if it has no room for them, or if a message
+// was lost or is still on its way. In the latter case its list may have former members, so that it is as long as the
+// right one.
 func (g *guarded) size() int {
 	if g.hash == g.reported {
 		return len(g.members)

@@ -15,7 +15,7 @@ func (d *delegation) register(m *Machine) {
 		d.due = machine.Never
 		return
 	}
-	if len(d.left) > 0 { // the supervisor removes members that left first: it would add those that joined and left
+	if len(d.left) > 0 { // the supervisor removes the members that left before it adds those that joined, so it would add a member that joined and left
 		d.joined = slices.DeleteFunc(d.joined, func(n wire.Named) bool { return !m.view.has(m.cfg.Table.Lookup(n.ID)) })
 	}
 	r := &wire.Dispatch{

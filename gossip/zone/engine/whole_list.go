@@ -5,9 +5,9 @@ import "time"
 // wholeList decides when an active delegate sends its supervisor the list of all members of the zone (MS-97). If
 // the supervisor asks again after it has received a list, the delegate waits before it sends the next one, with
 // exponential back-off: the list may be long, and sending it again is useless if its parts arrive in a different
-// order each time. On a slow way, it also happens that changes, which have priority, overtake the list, which lacks
-// them: then the supervisor does not ask for another list when it receives the list, but after the next change. So
-// the back-off ends only after a heartbeat without an answer that asks for the list.
+// order each time. On a slow network, changes of the zone, which have priority, may overtake a list that lacks them.
+// The supervisor then asks for another list not when it receives this one, but after the next change. So the back-off
+// ends only after a heartbeat whose answers do not ask for the list.
 type wholeList struct {
 	wanted bool          // the supervisor has to get the list
 	sent   time.Duration // when the list was last sent to this supervisor; 0: never

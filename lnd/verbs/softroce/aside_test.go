@@ -115,7 +115,7 @@ func TestAside(t *testing.T) {
 }
 
 // TestAsideOfManager: answers of the connection manager do not leave from the socket of its requests, because
-// requests to missing peers may fill the send buffer of that socket. Nor do requests for which there is no reason but packets
+// requests to missing peers may fill the send buffer of that socket. Nor do requests that are sent only because of packets
 // whose source may be forged.
 func TestAsideOfManager(t *testing.T) {
 	v, n, nodes := newSorted(t)

@@ -80,7 +80,7 @@ type cmEventKind uint8
 const (
 	cmRequested    cmEventKind = iota + 1 // a peer requests a connection
 	cmEstablished                         // the connection is established; Peer is set for the asking side
-	cmRejected                            // the peer rejected the request, or one side what the other granted
+	cmRejected                            // the peer rejected the request, or one side rejected what the other granted
 	cmUnreachable                         // no answer came to the request
 	cmDisconnected                        // the connection has ended by either side
 )

@@ -71,8 +71,9 @@ func (n *cmConn) resendAfter() time.Duration {
 	return min(firstResend<<min(n.sent-1, 8), most)
 }
 
-// doubt says why the peer may not exist. The source of a request, or of packets that cause one, may be forged until the peer was
-// heard, so nothing that is sent because of it takes room from the other requests of this side.
+// doubt says why the peer may not exist. It returns Claimed until the peer was heard, if this side writes to the peer
+// only because of packets whose source may be forged. Such messages must take no room from the requests that this side
+// makes by itself, for which doubt returns Asked.
 func (n *cmConn) doubt() wire.Doubt {
 	if n.asking && !n.claimed || n.heard {
 		return wire.Asked

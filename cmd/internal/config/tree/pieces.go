@@ -66,8 +66,8 @@ func pieces(text []byte, size int) []piece {
 	return s.list
 }
 
-// WithLineFeeds makes all lines end with a line feed: in YAML a carriage return is a line break, too. The parser
-// counts a carriage return and the line feed behind it as two lines.
+// WithLineFeeds returns the text with a line feed at the end of each line. In YAML a carriage return ends a line, too,
+// but the parser counts a carriage return and the line feed behind it as two lines.
 func WithLineFeeds(text []byte) []byte {
 	if bytes.IndexByte(text, '\r') < 0 {
 		return text
