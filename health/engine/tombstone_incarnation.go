@@ -10,7 +10,7 @@ import (
 // one. Whether the eviction of one incarnation counts does not depend on those of the others: any node can connect with
 // the client's id, in a later incarnation, to servers that do not know the client, and then be evicted there.
 
-// maxEvicted is the number of incarnations of a client that have a tombstone at a server.
+// maxEvicted is for how many incarnations of a client a server keeps a tombstone.
 const maxEvicted = 3
 
 // list returns a copy of the client's tombstones. That of the latest incarnation is the first.

@@ -43,7 +43,7 @@ func TestEachIncarnationByItself(t *testing.T) {
 			"as others tell": func(h *harness) { h.told(tombstoneOf(1, 3*time.Minute)) },
 		} {
 			if name == "dropped with the quorum" && evicted == "by its master" {
-				continue // that is recent as well, so the quorum drops it
+				continue // that eviction is recent as well, so the loss of the quorum drops it, too
 			}
 			h := newHarness(t, nil)
 			h.mute = true

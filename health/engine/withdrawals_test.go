@@ -16,7 +16,7 @@ func (h *harness) order(from nid.NID, withdraw bool, epoch uint32) {
 	h.wanted(from, wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: epoch})})
 }
 
-// order4 makes a server evict incarnation 4 of the test's client by order of otherA, or withdraws that eviction.
+// order4 delivers otherA's eviction of incarnation 4 of the test's client, or the withdrawal of that eviction.
 func (h *harness) order4(withdraw bool) {
 	h.t.Helper()
 	h.wanted(otherA, wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: 4, Mark: uint8(wire.TimedOut), Epoch: 1})})

@@ -69,10 +69,10 @@ func TestDoubtOfOther(t *testing.T) {
 	}
 }
 
-// TestOrphanOfOneServer: CH-20, CH-33: a server has made an eviction that is withdrawn, and one other server has
-// evicted the client as an orphan by itself. The server refuses the client as well, in whichever order it learns of the
-// two. But it does not report that tombstone: the client may live under a later master, which would evict it if
-// most servers reported the tombstone. Without the withdrawal it does report it.
+// TestOrphanOfOneServer: CH-20, CH-33: a server has made an eviction that is withdrawn, and one other server alone has
+// evicted the client as an orphan. The server refuses the client, in whichever order it learns of the withdrawal and of
+// the orphan's tombstone. But it does not report that tombstone: the client may live under a later master, which would
+// evict it if most servers reported the tombstone. Without the withdrawal, the server reports it.
 func TestOrphanOfOneServer(t *testing.T) {
 	spec.Covers(t, "CH-20", "CH-33")
 	orphan := func(h *harness) { h.told(tombstoneOf(0, time.Minute)) }

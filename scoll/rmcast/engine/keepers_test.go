@@ -134,8 +134,8 @@ func TestKeepersOldest(t *testing.T) {
 	}
 }
 
-// TestKeeperStaysOut: RM-40: one of two members uses an old list, and does not join again when it is told that it is
-// expelled. Its farewell reaches the manager: the other one goes on alone.
+// TestKeeperStaysOut: RM-40: one of two members uses an old list. The manager expels it, and its node does not join
+// again. When the member's farewell reaches the manager, the other member goes on alone.
 func TestKeeperStaysOut(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	w := crowd(t, 3, 0, 1)
@@ -148,8 +148,8 @@ func TestKeeperStaysOut(t *testing.T) {
 	w.await(w.send(0, "y"))
 }
 
-// farewell gives the manager the farewell of a node that is no member, if it has to be sent, and checks that the manager
-// has one member then.
+// farewell delivers to the manager the farewell of a node that is no longer a member, if Farewell says that it has to
+// be sent. It checks that the manager then has one member left.
 func (w *world) farewell(id sim.NodeID) {
 	w.t.Helper()
 	h, g := w.hosts[id], w.hosts[0].g

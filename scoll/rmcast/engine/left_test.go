@@ -111,8 +111,8 @@ func TestLeaverAsksOfLeftVersion(t *testing.T) {
 	w.await(s)
 }
 
-// TestLeaverUnfinished: RM-A11: a member leaves after LeaveAfter, although its message is not released. Its farewell
-// reaches the manager: the other one of two members goes on alone.
+// TestLeaverUnfinished: RM-A11: one of two members leaves after LeaveAfter, although its message is not released. When
+// its farewell reaches the manager, the other member goes on alone.
 func TestLeaverUnfinished(t *testing.T) {
 	spec.Covers(t, "RM-A11")
 	w := parted(t, 2, 1)

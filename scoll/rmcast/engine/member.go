@@ -38,8 +38,9 @@ func (m *Machine) Unheard(err error) error {
 
 // Farewell returns the order that tells managers that this incarnation has ended. No other
 // source reports that, because the node itself may go on running. The result over is
-// true if this node is not a member any more and its manager knows that, so the order need not be sent. A manager
-// does not know it of a member that gave up by itself, and after an order of expulsion it may wait for the member to end.
+// true if this node is not a member any more and its manager knows that, so the order need not be sent. The
+// manager does not know it if the member gave up by itself. If the manager has expelled the member, it may still wait for
+// the report that the member has ended.
 func (m *Machine) Farewell() (over bool, o wire.Order) {
 	return m.state == out && !m.untold, wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Incarnation: m.self.Incarnation + 1}
 }
