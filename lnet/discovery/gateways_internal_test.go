@@ -22,8 +22,8 @@ import (
 type mute struct {
 	lnd.NI
 	up     lnd.Upcalls
-	onSend func() // called by Send; nil: no call
-	closed int    // number of calls of ClosePeer
+	onSend atomic.Pointer[func()] // called by the next Send; nil: no call
+	closed int                    // number of calls of ClosePeer
 }
 
 func (*mute) Type() nid.NetType              { return nid.MustParseNet("tcp").Type() }
@@ -39,8 +39,8 @@ func (m *mute) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 func (m *mute) ClosePeer(nid.NID, uint64, error) { m.closed++ }
 
 func (m *mute) Send(lm *lnd.Message) {
-	if m.onSend != nil {
-		m.onSend()
+	if f := m.onSend.Swap(nil); f != nil {
+		(*f)()
 	}
 	m.up.Finalize(lm, nil)
 }
@@ -102,13 +102,14 @@ func deleteMeanwhile(t *testing.T, f func(a *Agent)) *Agent {
 	refresh := func() { a.put(engine.Input{Kind: engine.Refresh, NID: nid.MustParse("10.0.0.8@tcp")}) }
 	a.node.Clock().(*hookClock).onNow.Store(&refresh)
 	deleted := false
-	driver.onSend = func() {
-		driver.onSend, deleted = nil, true
+	onSend := func() {
+		deleted = true
 		if err := a.node.DeleteRoute(r.Net, r.Gateway); err != nil {
 			t.Error(err)
 		}
 		f(a)
 	}
+	driver.onSend.Store(&onSend)
 	a.checks.changed()
 	if !deleted {
 		t.Fatal("no message was sent")
@@ -176,17 +177,15 @@ func answerWaits(t *testing.T, late bool) {
 			time.Sleep(2 * time.Second)
 		}
 		a.put(engine.Input{Kind: engine.Refresh, NID: nid.MustParse("10.0.0.8@tcp")})
-		driver.onSend = func() {
-			driver.onSend = nil
-			a.checks.step(route.CheckInput{Kind: route.Answered, Exchange: 2})
-		}
+		answer := func() { a.checks.step(route.CheckInput{Kind: route.Answered, Exchange: 2}) }
+		driver.onSend.Store(&answer)
 		if late {
 			a.checks.changed()
 		} else {
 			time.Sleep(time.Second)
 			synctest.Wait()
 		}
-		if driver.onSend != nil {
+		if driver.onSend.Load() != nil {
 			t.Fatal("no message was sent")
 		}
 		// The gateway's answer does not say that it is a router, so the route is down for that reason.
