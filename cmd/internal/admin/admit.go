@@ -6,11 +6,11 @@ import (
 	"ulnet/scoll"
 )
 
-// admit returns nil if a request of another node may do what it is for: run an action, if runs is true, and have its
-// bulk data, if there are any. Otherwise it returns the reason.
-func (s *Service) admit(r *scoll.Request, runs bool) error {
-	if runs {
-		if err := s.admitRun(r); err != nil {
+// admit returns nil if a request of another node may do what it is for, and have its bulk data, if there are any. Otherwise
+// it returns the reason. bad is why the request cannot be parsed; then it does nothing.
+func (s *Service) admit(r *scoll.Request, verb Verb, bad error) error {
+	if bad == nil {
+		if err := s.admitParent(r, verb); err != nil {
 			return err
 		}
 	}
@@ -20,19 +20,24 @@ func (s *Service) admit(r *scoll.Request, runs bool) error {
 	return nil
 }
 
-// admitRun returns an error if this node runs actions of the root, but not those that this parent forwards. Otherwise
-// it returns nil. The error concerns only broadcasts to the live members: nodes remember their answers to these. If
-// this node answered that it refuses, a parent that may not forward actions could send an action of the root ahead of
-// the genuine request, which would then get the remembered answer, and not run.
-func (s *Service) admitRun(r *scoll.Request) error {
-	root, parent := r.RootNID(), r.ParentNID()
-	if !r.Live() || r.Repeated() || parent == root {
+// admitParent returns an error if this node refuses a request only because of the parent that forwarded it. Otherwise it
+// returns nil. The error concerns only broadcasts to the live members: nodes remember their answers to these. If this node
+// answered that it refuses, a parent that may not forward a request could send it ahead of the genuine one, which would then
+// get the remembered answer.
+func (s *Service) admitParent(r *scoll.Request, verb Verb) error {
+	root, parent, may := r.RootNID(), r.ParentNID(), s.cfg.MayAct
+	if verb == Clients {
+		may = s.cfg.MayAsk
+	} else if verb != Run {
 		return nil
 	}
-	switch c := &s.cfg; {
-	case c.MayAct != nil && c.MayAct(root, root) && !s.mayAct(r):
+	switch {
+	case !r.Live() || r.Repeated() || parent == root || may == nil || !may(root, root): // another parent would make no difference
+		return nil
+	case !may(root, parent):
+		s.deny(r)
 		return scoll.EPERM
-	case c.Distrust != nil && c.Distrust(root) == "" && c.Distrust(parent) != "":
+	case verb == Run && s.cfg.Distrust != nil && s.cfg.Distrust(parent) != "":
 		s.stats.distrusted.Add(1)
 		return Distrusted
 	}
@@ -56,9 +61,14 @@ func (s *Service) mayAct(r *scoll.Request) bool {
 	if s.cfg.MayAct != nil && s.cfg.MayAct(r.RootNID(), r.ParentNID()) {
 		return true
 	}
+	s.deny(r)
+	return false
+}
+
+// deny counts a request that is refused because of its root or parent.
+func (s *Service) deny(r *scoll.Request) {
 	s.stats.denied.Add(1)
 	s.cfg.Log.Debug("request refused: see allow_roots and allow_relays", slog.Any("root", r.RootNID()), slog.Any("parent", r.ParentNID()))
-	return false
 }
 
 // take reserves memory for a request of another node, and reports whether there is enough.

@@ -105,8 +105,8 @@ func (s *servers) put(from, to int, message []byte) {
 	s.run(time.Second)
 }
 
-// forward returns the first request of node 0 over its first group, as node 1 would forward it to node 2 if the tree
-// was a chain.
+// forward returns the first request of node 0 over its first group, as each node would forward it to the next one if the
+// tree was a chain.
 func (s *servers) forward(payload []byte) []byte {
 	list, incarnation := s.members.AppendTo(nil), s.nodes[0].host.LNetIncarnation()
 	h := wire.RequestHeader{
@@ -118,34 +118,49 @@ func (s *servers) forward(payload []byte) []byte {
 	return slices.Concat(h.AppendTo(nil), list, payload)
 }
 
-// TestForwardedByOther: a member that may not forward actions, or whose NID proves nothing, sends an action of the root
-// to another member before the genuine request arrives. The other member does not run the action then, but does when
-// the genuine request arrives.
+// TestForwardedByOther: a member that may not forward actions or questions for clients, or whose NID proves nothing, sends a request
+// of the root to another member before the genuine request arrives. The other member does not do what it asks for then, but does
+// when the genuine request arrives, from a parent that may forward it.
 func TestForwardedByOther(t *testing.T) {
+	const forger, victim = 5, 6 // node 6 is a child of 4 in the binomial tree with root 0
+	allowed := func(_, parent nid.NID) bool { return parent != nidOf(forger) }
+	distrusted := func(nids ...nid.NID) func(*Config) {
+		return func(c *Config) {
+			c.Distrust = func(id nid.NID) string {
+				if slices.Contains(nids, id) {
+					return "accept: trust"
+				}
+				return ""
+			}
+		}
+	}
+	run := Order{Verb: Run, Action: "true", Live: true, Timeout: time.Minute}
 	for _, test := range []struct {
 		name   string
+		order  Order
 		change func(*Config)
 	}{
-		{"not allowed", func(c *Config) { c.MayAct = func(_, parent nid.NID) bool { return parent != nidOf(1) } }},
-		{"without identity", func(c *Config) {
-			c.Distrust = func(parent nid.NID) string { return map[nid.NID]string{nidOf(1): "accept: trust"}[parent] }
-		}},
+		{"not allowed", run, func(c *Config) { c.MayAct = allowed }},
+		{"without identity", run, distrusted(nidOf(forger))},
+		{"root without identity", run, distrusted(nidOf(forger), nidOf(0))},
+		{"clients", Order{Verb: Clients, Live: true, Room: 100, Timeout: time.Minute}, func(c *Config) { c.MayAsk = allowed }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newServers(t, 4, func(i int, admin *Config, _ *scoll.Config) {
+			s := newServers(t, 8, func(i int, admin *Config, _ *scoll.Config) {
 				admin.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
-				if i == 2 {
+				admin.MayAsk = func(nid.NID, nid.NID) bool { return true }
+				admin.Clients = func([]byte, int) ([]byte, scoll.Status) { return nil, scoll.OK }
+				if i == victim {
 					test.change(admin)
 				}
 			})
-			order := Order{Verb: Run, Action: "true", Live: true, Timeout: time.Minute}
-			c := s.nodes[0].admin.newCall(t.Context(), order)
-			s.put(1, 2, s.forward(c.request.AppendTo(nil)))
-			if st := s.nodes[2].admin.Stats(); st.Actions != 0 || st.Denied+st.Distrusted != 1 {
+			c := s.nodes[0].admin.newCall(t.Context(), test.order)
+			s.put(forger, victim, s.forward(c.request.AppendTo(nil)))
+			if st := s.nodes[victim].admin.Stats(); st.Actions != 0 || st.Denied+st.Distrusted != 1 {
 				t.Fatalf("the request of another member: %+v", st)
 			}
-			s.allAnswered(s.sendCall(0, s.group(0), order, c), scoll.OK)
-			if st := s.nodes[2].admin.Stats(); st.Actions != 1 {
+			s.allAnswered(s.sendCall(0, s.group(0), test.order, c), scoll.OK)
+			if st := s.nodes[victim].admin.Stats(); test.order.Verb == Run && st.Actions != 1 {
 				t.Errorf("the genuine request: %+v", st)
 			}
 		})

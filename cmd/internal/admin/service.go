@@ -28,10 +28,11 @@ type Config struct {
 	// quarter of MaxMemory. nil: no node is a stranger.
 	IsStranger func(nid.NID) bool
 
-	// Clients answers a question for clients of this node, with at most room bytes. It may refuse
-	// because of the root of the request or the parent that forwarded it; if this node asks itself,
-	// root and parent are this node. nil: all questions are refused.
-	Clients func(root, parent nid.NID, question []byte, room int) ([]byte, scoll.Status)
+	// MayAsk reports whether a root may ask for clients of this node, if its request was forwarded by the given parent.
+	// If this node asks itself, root and parent are this node. nil: no root may.
+	MayAsk func(root, parent nid.NID) bool
+	// Clients answers a question for clients of this node, with at most room bytes. It is set if MayAsk is.
+	Clients func(question []byte, room int) ([]byte, scoll.Status)
 
 	// Carried removes and returns the bulk data of a root's request that arrived by multicast; nil
 	// if there is none. Carried itself may be nil.
@@ -137,7 +138,7 @@ func (s *Service) preRequest(r *scoll.Request) error {
 		s.stats.memory.Add(1)
 		return scoll.EMSGSIZE
 	}
-	if err := s.admit(r, bad == nil && q.Verb == Run); err != nil {
+	if err := s.admit(r, q.Verb, bad); err != nil {
 		return err
 	}
 	memory += int64(r.BulkLength())

@@ -79,12 +79,12 @@ func (t *task) run() Answer {
 
 // clients answers with a page of this node's clients.
 func (t *task) clients() Answer {
-	if t.s.cfg.Clients == nil {
+	if c := &t.s.cfg; c.MayAsk == nil || !c.MayAsk(t.root, t.parent) {
+		t.s.stats.denied.Add(1)
 		return Answer{Status: scoll.EPERM}
 	}
-	page, status := t.s.cfg.Clients(t.root, t.parent, t.request.Text, int(t.request.Answer)-answerSize)
+	page, status := t.s.cfg.Clients(t.request.Text, int(t.request.Answer)-answerSize)
 	if status != scoll.OK {
-		t.s.stats.denied.Add(1)
 		return Answer{Status: status}
 	}
 	return t.fit(page)

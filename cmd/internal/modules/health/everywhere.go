@@ -222,18 +222,23 @@ func (c *ClientEverywhere) sort() {
 	})
 }
 
-// answerClients returns a page of this server's clients, of at most room bytes. It refuses nodes that
-// are no servers of client health.
-func (m *Module) answerClients(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status) {
-	agent, err := m.server()
-	if err != nil {
-		return nil, scoll.EAGAIN
+// mayAsk reports whether a root may ask for this server's clients by the given parent: both must be servers of client
+// health. If this node is none, it returns true, because answerClients says that.
+func (m *Module) mayAsk(root, parent nid.NID) bool {
+	if _, err := m.server(); err != nil {
+		return true
 	}
 	m.roles.mu.Lock()
 	servers := m.roles.servers
 	m.roles.mu.Unlock()
-	if !slices.Contains(servers, root) || !slices.Contains(servers, parent) {
-		return nil, scoll.EPERM
+	return slices.Contains(servers, root) && slices.Contains(servers, parent)
+}
+
+// answerClients returns a page of this server's clients, of at most room bytes.
+func (m *Module) answerClients(query []byte, room int) ([]byte, scoll.Status) {
+	agent, err := m.server()
+	if err != nil {
+		return nil, scoll.EAGAIN
 	}
 	after, err := parsePageAsk(query)
 	if err != nil {

@@ -86,12 +86,15 @@ func (h *healthNodes) refusesStrangers(t *testing.T) {
 		{client, server, ask, scoll.EPERM},
 		{server, server, ask[1:], scoll.EINVAL},
 	} {
-		page, status := h.nodes[0].answerClients(c.root, c.parent, c.ask, leastRoom)
+		page, status := []byte(nil), scoll.EPERM
+		if h.nodes[0].mayAsk(c.root, c.parent) {
+			page, status = h.nodes[0].answerClients(c.ask, leastRoom)
+		}
 		if status != c.want || (len(page) > 0) != (c.want == scoll.OK) {
 			t.Errorf("%v by %v: %v, %d bytes", c.root, c.parent, status, len(page))
 		}
 	}
-	if _, status := h.nodes[3].answerClients(server, server, ask, leastRoom); status != scoll.EAGAIN {
+	if _, status := h.nodes[3].answerClients(ask, leastRoom); !h.nodes[3].mayAsk(server, server) || status != scoll.EAGAIN {
 		t.Errorf("a node that is no server: %v", status)
 	}
 }

@@ -38,7 +38,7 @@ type Gossip interface {
 type Collectives interface {
 	Agent() *scoll.Agent
 	Inquire(ctx context.Context, name, origin string, servers []nid.NID, order admin.Order) (*scollmod.Inquiry, error)
-	AnswerClients(func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status))
+	AnswerClients(may func(root, parent nid.NID) bool, answer func(query []byte, room int) ([]byte, scoll.Status))
 }
 
 // Module is client health at a node.
@@ -52,7 +52,7 @@ type Module struct {
 // New returns the module of a node.
 func New(host node.Host, g Gossip, c Collectives) *Module {
 	m := &Module{Host: host, gossip: g, scoll: c}
-	c.AnswerClients(m.answerClients)
+	c.AnswerClients(m.mayAsk, m.answerClients)
 	if cfg := host.Config.Health; cfg.Enabled() {
 		m.roles = &roles{
 			m: m, cfg: cfg, open: openBolt, log: host.Log, keys: cfg.Keys, changed: make(chan struct{}, 1), quit: make(chan struct{}),

@@ -78,7 +78,7 @@ func ErrorOf(o admin.Order, p admin.Piece) string {
 func unreachedText(s scoll.Status) string {
 	switch s {
 	case scoll.EPERM:
-		return "not allowed: allow_roots and allow_relays there say who may send bulk data, and which nodes above it may forward actions"
+		return "not allowed: allow_roots and allow_relays there say who may send bulk data, and which nodes above it may forward actions; only servers of client health may forward questions for clients"
 	case admin.Distrusted:
 		return distrusted
 	case scoll.EBUSY:

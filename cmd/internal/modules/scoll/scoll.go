@@ -47,14 +47,15 @@ type Module struct {
 	node.Host
 	gossip  Gossip
 	mcast   Carrier
-	clients func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status)
+	mayAsk  func(root, parent nid.NID) bool
+	clients func(query []byte, room int) ([]byte, scoll.Status)
 	running atomic.Pointer[collective] // the open module; nil: not open. Multicast and gossip open before this module, and their callbacks read this
 }
 
 // New returns the module of a node.
 func New(host node.Host, g Gossip, c Carrier) *Module {
 	m := &Module{Host: host, gossip: g, mcast: c}
-	m.AnswerClients(func(nid.NID, nid.NID, []byte, int) ([]byte, scoll.Status) { return nil, scoll.EAGAIN })
+	m.AnswerClients(func(nid.NID, nid.NID) bool { return true }, func([]byte, int) ([]byte, scoll.Status) { return nil, scoll.EAGAIN })
 	g.OnChange(func() {
 		if c := m.running.Load(); c != nil {
 			c.relist()
@@ -68,10 +69,10 @@ func New(host node.Host, g Gossip, c Carrier) *Module {
 	return m
 }
 
-// AnswerClients registers a function of client health that answers other servers' questions for
-// a page of clients, with at most room bytes. It must be called before Open.
-func (m *Module) AnswerClients(f func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status)) {
-	m.clients = f
+// AnswerClients registers two functions of client health: may reports whether a root may ask for a page of clients by
+// the given parent, and answer answers such a question, with at most room bytes. It must be called before Open.
+func (m *Module) AnswerClients(may func(root, parent nid.NID) bool, answer func(query []byte, room int) ([]byte, scoll.Status)) {
+	m.mayAsk, m.clients = may, answer
 }
 
 // Agent returns the agent, so that other modules can add services; nil: collectives are not
@@ -170,7 +171,7 @@ func (c *collective) adminConfig() (admin.Config, error) {
 	return admin.Config{
 		Distrust: c.distrust, IsStranger: c.isStranger,
 		Version: "ulnet " + cli.Version(), Digest: digestOf(*c.m.Config), Actions: actions, MayAct: c.mayAct,
-		MaxBulk: a.MaxBulk, MaxMemory: a.MaxMemory, MaxActions: a.MaxActions, Output: a.Output, Carried: c.carried.Take, Clients: c.m.clients,
+		MaxBulk: a.MaxBulk, MaxMemory: a.MaxMemory, MaxActions: a.MaxActions, Output: a.Output, Carried: c.carried.Take, MayAsk: c.m.mayAsk, Clients: c.m.clients,
 		Dir: c.m.Config.RuntimeDir, Log: c.m.Log, Worker: c.workers.Go,
 	}, nil
 }
