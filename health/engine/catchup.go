@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"ulnet/health/wire"
@@ -180,42 +178,6 @@ func (s *Server) tellTombstones(to int32, a answer) {
 		s.send(nid.ProcessID{NID: s.members.nid(to), PID: s.cfg.PID}, &wire.Message{
 			Kind: wire.TombstonesReply, Sequence: a.sequence, Epoch: uint32(k)<<16 | uint32(len(pages)), Entries: list,
 		})
-	}
-}
-
-// young returns the tombstones not older than age, the youngest first, split into pages of one
-// message each. There is at least one page. The result cut is the number of tombstones that did
-// not fit. Some tombstones are not reported to other servers, see untold.
-func (t *tombstones) young(now, lasting, age time.Duration) (pages []wire.Entries, cut uint64) {
-	pages = []wire.Entries{nil}
-	for k := len(t.queue) - 1; k >= 0; k-- {
-		p := t.queue[k]
-		g, ok := t.incarnations[p.id]
-		if ok = ok && g.until == p.until; ok && g.void {
-			g, ok = t.refusing(p.id)
-		}
-		left := g.until - now
-		if !ok || g.untold() || left <= 0 || lasting-left > age {
-			continue
-		}
-		last := len(pages) - 1
-		if pages[last].Len() == wire.MaxEntries {
-			if last++; last == maxPages {
-				return pages, uint64(k) + 1
-			}
-			pages = append(pages, nil)
-		}
-		e := wire.Entry{Client: p.id, Incarnation: g.incarnation, Mark: uint8(255 * left / lasting), Epoch: g.epoch}
-		pages[last] = e.AppendTo(pages[last])
-	}
-	return pages, 0
-}
-
-// sort restores the order of expiry in the queue after tombstones were added out of order.
-func (t *tombstones) sort() {
-	byEnd := func(a, b slot) int { return cmp.Compare(a.until, b.until) }
-	if !slices.IsSortedFunc(t.queue, byEnd) {
-		slices.SortStableFunc(t.queue, byEnd)
 	}
 }
 

@@ -19,13 +19,18 @@ const lately = 2 * maxAsks
 
 // news are the incarnations whose tombstones this server has recently learned from another
 // server and not passed on yet.
-type news map[wire.ClientID]report
+type news map[clientIncarnation]report
 
-// report is one incarnation in the news. There may be very many, most of them sent by one server only.
-type report struct {
+// clientIncarnation is an incarnation of a client.
+type clientIncarnation struct {
+	id          wire.ClientID
 	incarnation uint64
-	by          int32   // the first server that has sent the tombstone
-	also        []int32 // the other servers that have sent it
+}
+
+// report has the servers that have sent a tombstone. There may be very many, most of them sent by one server only.
+type report struct {
+	by   int32   // the first server that has sent the tombstone
+	also []int32 // the other servers that have sent it
 }
 
 // learned records that another server has sent a tombstone that was new to this server.
@@ -36,17 +41,18 @@ func (u *catchup) learned(e *wire.Entry, from int32) {
 	if u.news == nil {
 		u.news = make(news)
 	}
-	u.news[e.Client] = report{incarnation: e.Incarnation, by: from}
+	u.news[clientIncarnation{e.Client, e.Incarnation}] = report{by: from}
 }
 
 // heard records that a server, with the number from, has sent a tombstone that is in u.news already, because
 // another server has sent it before. The network may deliver the answer with the tombstone twice, so each
 // server counts once.
 func (u *catchup) heard(e *wire.Entry, from int32) {
-	x, ok := u.news[e.Client]
-	if ok && x.incarnation == e.Incarnation && x.by != from && !slices.Contains(x.also, from) {
+	key := clientIncarnation{e.Client, e.Incarnation}
+	x, ok := u.news[key]
+	if ok && x.by != from && !slices.Contains(x.also, from) {
 		x.also = append(x.also, from)
-		u.news[e.Client] = x
+		u.news[key] = x
 	}
 }
 

@@ -50,15 +50,6 @@ func (w *withdrawals) names(epoch uint32) bool {
 	return slices.ContainsFunc(w.by, func(x withdrawal) bool { return x.epoch == epoch })
 }
 
-// untold reports whether this server does not report a tombstone to others. It does not if the client has left: any node
-// can connect with the id of a client that this server does not know, and leave. Nor does it if three things hold: other
-// servers have reported the tombstone, it names no choice of a master, and this server knows of a withdrawal. Then the
-// client may be alive, and perhaps only one server has evicted it, as an orphan. Without this rule the tombstone of
-// that one server could become that of most servers.
-func (g *tombstone) untold() bool {
-	return g.left || g.from == unnamed && g.epoch == 0 && g.taken.any()
-}
-
 // has reports whether this withdrawal is known already.
 func (w *withdrawals) has(server int32, epoch uint32) bool {
 	return w != nil && slices.Contains(w.by, withdrawal{server, epoch})
