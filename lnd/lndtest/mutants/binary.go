@@ -31,12 +31,16 @@ type build struct {
 }
 
 // all compiles one binary of the package in dir with all patches that a switch at run time
-// can express, and returns the other patches.
+// can express, and returns the other patches. Those include all patches of other packages.
 func (b *build) all(dir string, patches []patch) (*binary, []patch, error) {
 	bin := &binary{dir: dir, number: make(map[string]int)}
 	schemata := make(map[string]*schema)
 	var alone []patch
 	for i, p := range patches {
+		if p.dir != dir {
+			alone = append(alone, p)
+			continue
+		}
 		ok, err := merge(schemata, i+1, p)
 		if err != nil {
 			return nil, nil, err
@@ -92,7 +96,7 @@ func merge(schemata map[string]*schema, number int, p patch) (bool, error) {
 
 // one compiles a package with a single mutant, which is always active.
 func (b *build) one(p patch) (*binary, error) {
-	bin := &binary{dir: p.dir, chosen: []string{p.tests}}
+	bin := &binary{dir: p.of, chosen: []string{p.tests}}
 	return bin, b.compile(bin, p.files)
 }
 

@@ -1,9 +1,11 @@
 // Package mutants takes single rules out of a package and checks that its tests fail without
 // them (mutation testing).
 //
-// A mutant is a file testdata/mutants/NAME.patch. Its first line says what rule it breaks. Two
+// A mutant is a file testdata/mutants/NAME.patch. Its first line says what rule it breaks. Three
 // kinds of lines may follow. A line that begins with "tests: " has a regular expression for go
 // test -run: the tests that must fail without the rule, so that the others need not run. A line
+// that begins with "of: " has the folder of the package with these tests, if the patch changes
+// another package: for instance, the tests of a simulator must find the mutants of an engine. A line
 // that begins with "hangs: " says why tests may never end without the rule. Then come the
 // changes: each has "--- file" and lines with "-", "+" or " " in front, as diff -u has them.
 // The replaced text must be in the file exactly once. The compiler reads the changed text in
@@ -31,10 +33,10 @@ import (
 const limit = 3 * time.Minute
 
 // Kill fails the test for each mutant of the package in the working directory that the short tests
-// do not detect. The short tests are those of the package, or of the package below it whose files
-// the mutant changes. Without a mutant they have to pass. All this takes a minute or two, so it is
-// done with ULNET_LONG=1 only. In other runs Kill only checks that each patch still applies and
-// that the tests it names exist.
+// do not detect. The short tests are those of the package whose files the mutant changes, or of the
+// package that the mutant names. Without a mutant they have to pass. All this takes a minute or two,
+// so it is done with ULNET_LONG=1 only. In other runs Kill only checks that each patch still applies
+// and that the tests it names exist.
 func Kill(t *testing.T) {
 	t.Helper()
 	patches, err := readPatches()
@@ -110,20 +112,20 @@ func result(p patch, out []byte, err error) error {
 	return nil
 }
 
-// dirs lists the directories whose files the patches change.
+// dirs lists the directories of the packages whose tests must fail.
 func dirs(patches []patch) (all []string) {
 	for _, p := range patches {
-		if !slices.Contains(all, p.dir) {
-			all = append(all, p.dir)
+		if !slices.Contains(all, p.of) {
+			all = append(all, p.of)
 		}
 	}
 	return all
 }
 
-// in returns the patches that change files in dir.
+// in returns the patches for which tests in dir must fail.
 func in(dir string, patches []patch) (some []patch) {
 	for _, p := range patches {
-		if p.dir == dir {
+		if p.of == dir {
 			some = append(some, p)
 		}
 	}

@@ -163,6 +163,39 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// TestOtherPackage: a patch names the package whose tests must fail, which is not the one that the patch changes. It has
+// a binary of its own.
+func TestOtherPackage(t *testing.T) {
+	inShapes(t, map[string]string{"other": "not added\nof: user\ntests: TestUser\n--- shapes.go\n-{ c.n += n }\n+{}\n"})
+	write(t, "export.go", "package shapes\n\nfunc Add(n int) int { var c counter; c.add(n); return c.n }\n")
+	if err := os.Mkdir("user", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "user/user_test.go", "package user\n\nimport (\n\t\"shapes\"\n\t\"testing\"\n)\n\nfunc TestUser(t *testing.T) {\n\tif shapes.Add(1) != 1 {\n\t\tt.Error(\"not added\")\n\t}\n}\n")
+	patches, err := readPatches()
+	if err == nil {
+		err = patches[0].check(testNames)
+	}
+	if err != nil || len(in("user", patches)) != 1 || len(dirs(patches)) != 1 {
+		t.Fatal(patches, err)
+	}
+	b := &build{dir: t.TempDir()}
+	bin, alone, err := b.all("user", patches)
+	if err != nil || len(alone) != 1 {
+		t.Fatal(alone, err)
+	}
+	own, err := b.one(alone[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bin, want := range map[*binary]string{bin: "no test misses the rule", own: ""} {
+		out, err := bin.run(t.Context(), "", "TestUser", limit)
+		if err = result(patches[0], out, err); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 // TestCheck: without compiling, readPatches or check finds a patch whose lines are not in
 // the source any more, that is not valid Go, or that names a test that does not exist any
 // more.

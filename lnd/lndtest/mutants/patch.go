@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"cmp"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -18,6 +19,7 @@ type patch struct {
 	tests string            // regular expression given to -test.run
 	hangs bool              // a run that never ends counts as killed
 	dir   string            // folder of the package that the patch changes, relative to the working directory
+	of    string            // folder of the package whose tests must fail: dir, unless the patch names another one
 	files map[string]string // changed text of each file, by its path relative to the working directory
 }
 
@@ -48,6 +50,9 @@ func readPatch(path string) (patch, error) {
 		if tests, ok := strings.CutPrefix(line, "tests: "); ok {
 			p.tests = tests
 		}
+		if of, ok := strings.CutPrefix(line, "of: "); ok {
+			p.of = of
+		}
 		p.hangs = p.hangs || strings.HasPrefix(line, "hangs: ")
 	}
 	for change := range strings.SplitSeq(changes, "\n--- ") {
@@ -56,6 +61,7 @@ func readPatch(path string) (patch, error) {
 			return patch{}, err
 		}
 	}
+	p.of = cmp.Or(p.of, p.dir)
 	return p, nil
 }
 
@@ -104,7 +110,7 @@ func (p *patch) check(names func(dir string) ([]string, error)) error {
 			return err
 		}
 	}
-	tests, err := names(p.dir)
+	tests, err := names(p.of)
 	if err != nil {
 		return err
 	}
@@ -115,7 +121,7 @@ func (p *patch) check(names func(dir string) ([]string, error)) error {
 			return err
 		}
 		if !slices.ContainsFunc(tests, run.MatchString) {
-			return fmt.Errorf("no test in %s matches %q", p.dir, pattern)
+			return fmt.Errorf("no test in %s matches %q", p.of, pattern)
 		}
 	}
 	return nil
