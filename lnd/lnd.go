@@ -21,7 +21,7 @@
 //	Accept          reads Sink.Length payload bytes to Sink, discards the rest
 //	                of Header.PayloadLength, calls Delivered
 //	Hold            keeps the payload (unread, or buffered if it can) until
-//	                lnet calls NI.Recv, which has set Sink; then as Accept.
+//	                lnet has set Sink and calls NI.Recv; then as Accept.
 //	                Recv may come before Parse has returned. If the connection
 //	                ends meanwhile, the driver asks Abandon what to do
 //	Taken           skips the payload, which lnet has copied from Data, and does not
@@ -29,8 +29,8 @@
 //	an error        the peer broke the protocol: closes every connection of
 //	                that peer and reports it; does not call Delivered
 //
-// A driver that reads several messages at once saves most of the work of the later ones if it
-// says so, see [Batcher].
+// A driver that reads several messages at once can tell lnet that they came together, which
+// saves most of the work of all but the first, see [Batcher].
 //
 // # Threads and locks
 //

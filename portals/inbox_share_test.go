@@ -124,9 +124,9 @@ func TestInboxShareAtOnce(t *testing.T) {
 	}
 }
 
-// TestInboxShareOrder: messages of a peer that wait for its share, of which the first came when there was no
-// buffer, are handled in the order in which they came. The inbox does not look at them each time that a
-// message of another peer arrives.
+// TestInboxShareOrder: a peer whose share of the inbox is taken has further messages waiting, the first of them since
+// a time when there was no buffer at all. They are handled in the order in which they came. While they wait, the inbox
+// offers a buffer to one message of each peer only, so it does not go through all of them again and again.
 func TestInboxShareOrder(t *testing.T) {
 	spec.Covers(t, "PT-9", "PT-35")
 	h, net := newLazy(t)

@@ -80,10 +80,10 @@ func (c *Client) suggested(id nid.NID) {
 	}
 }
 
-// hurry makes the client ask a server during the back-off between two rounds of an election: a server that
-// holds this client as an orphan has just shown that it is alive, and evicts the client after T_orphan. The
-// client asks only that server, and only once per back-off, so that notices do not multiply its messages while
-// no server has a quorum.
+// hurry makes the client ask the server id during the back-off between two rounds of an election. That server has
+// just said that it holds this client as an orphan: it is alive, and evicts the client after T_orphan. The client
+// asks each such server only once per back-off, so that repeated notices of orphans do not multiply its messages
+// while no server has a quorum.
 func (c *Client) hurry(id nid.NID) {
 	e := &c.election
 	if e.rest > 0 && !e.candidate.IsValid() && !e.prefer.IsValid() && !slices.Contains(e.tried, id) {

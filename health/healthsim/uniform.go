@@ -60,10 +60,10 @@ func (n *network) uniform(most bool) (ok bool, why string) {
 	return kit.All(n.each(sim.AllNodes), func(id sim.NodeID) string { return cmp.Or(n.divided(id, calm, most), n.lingers(id, calm)) })
 }
 
-// divided describes a server that has a connection of a live client's incarnation although
-// another server has a tombstone of it, or that evicts that incarnation and does not end the
-// eviction. A server that has just begun to evict it does not count, because it waits for other servers.
-// calm is how long ago the last fault was.
+// divided describes a server that still has a connection of an incarnation of client id that runs, although another
+// server has a tombstone of that incarnation (more than half of the servers, if most is set), or that has been
+// evicting that incarnation for too long. It returns "" if there is none. A server that has just begun to evict does
+// not count, because it waits for other servers. calm is how long ago the last fault was.
 func (n *network) divided(id sim.NodeID, calm time.Duration, most bool) string {
 	if calm <= n.agreeIn() {
 		return ""

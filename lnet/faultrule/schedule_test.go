@@ -66,8 +66,8 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestIntervalAfterSilence: the first message after a long silence is hit, and the next
-// window begins with it.
+// TestIntervalAfterSilence: a rule with an interval hits one message per interval. The first message after a silence
+// of several intervals is hit, and the next interval is counted from the time of that message.
 func TestIntervalAfterSilence(t *testing.T) {
 	spec.Covers(t, "FR-7")
 	s := newSet(t, 1, Drop, Attr{Source: nid.Any(), Dest: nid.Any(), Interval: 10 * time.Second})

@@ -204,7 +204,8 @@ func TestUnixOfUnit(t *testing.T) {
 	}
 }
 
-// TestUnixNoStore: without a manager that takes the socket, its file is removed when the process ends.
+// TestUnixNoStore: if no service manager (such as systemd) keeps a Unix socket for the next process, because there is
+// none or it cannot be reached, the socket's file is removed when the process ends.
 func TestUnixNoStore(t *testing.T) {
 	spec.Covers(t, "OP-83")
 	for _, address := range []string{"", filepath.Join(t.TempDir(), "missing")} {

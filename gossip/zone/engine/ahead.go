@@ -88,8 +88,9 @@ func (m *Machine) overtaken(p wire.Ref, v wire.Version) bool {
 	return v.Less(a)
 }
 
-// catchUp accepts the versions in ahead that came from their owners, once the clock allows it. It forgets those
-// that only others named: if their owners have them, their owners' neighbours pass them on now.
+// catchUp goes through the versions in ahead that this node's clock has caught up with, so that they are plausible
+// now. It accepts those that came from the members themselves. It forgets those that only other members named: if a
+// member really has such a version, the clocks of its neighbours allow it by now, too, and they pass it on.
 func (m *Machine) catchUp() {
 	for _, p := range slices.Sorted(maps.Keys(m.ahead)) {
 		a := m.ahead[p]

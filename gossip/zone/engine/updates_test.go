@@ -169,8 +169,9 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestPageSharing: when a zone is at rest, machines that share a table have equal views, and then share the pages of
-// memory that hold these views, in whatever way each view came about.
+// TestPageSharing: machines that use one table of ids (NewTable) keep equal pages of their views in memory only once.
+// When a zone is at rest all views are equal, so all machines use the same pages, no matter by which messages each
+// machine has learned its view.
 func TestPageSharing(t *testing.T) {
 	w := newWorld(t, 1, 200, Config{}).share().boot()
 	w.until(10*time.Second, w.agree)
