@@ -109,18 +109,19 @@ func (s *peerSet) Step(now time.Duration, in peerIn, out *peerOut) time.Duration
 	return machine.Never
 }
 
-// send requests connections if messages wait and there is no connection, nor any to expect.
+// send requests connections if messages wait and there is no connection, nor any to expect. A redial does not count, because
+// forged packets can delay redials.
 func (s *peerSet) send(now time.Duration, out *peerOut) {
-	if s.queued && !s.expecting() && !s.acceptPending(now) {
-		s.peerWins = false
-		s.connecting = s.cfg.connsPerPeer
-		out.connect = s.connecting
+	if s.queued && (s.redial || !s.expecting()) && !s.acceptPending(now) {
+		s.peerWins, s.redial = false, false
+		s.connecting += s.cfg.connsPerPeer
+		out.connect = s.cfg.connsPerPeer
 	}
 }
 
 // stale requests a connection once, so that the peer closes those of an earlier incarnation of
 // this NI. If the peer refuses (CONN_STALE) or does not answer, that is no failure: lnet is not
-// told, and a message that was sent meanwhile starts a new attempt.
+// told. A message that is sent meanwhile does not wait for it, see send.
 func (s *peerSet) stale(out *peerOut) {
 	if !s.expecting() && s.accepting == 0 {
 		s.redial, s.connecting, out.connect = true, 1, 1
