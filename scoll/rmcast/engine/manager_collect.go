@@ -14,6 +14,7 @@ import (
 type collect struct {
 	began    time.Duration
 	by       time.Duration
+	late     bool               // by has passed, and was put off once, see open
 	probes   []*probe           // members to which the manager has sent its query
 	byID     map[wire.ID]*probe // the same probes, by member
 	answered int                // number of probes that have been answered
@@ -61,7 +62,7 @@ func (g *Manager) ask(m wire.Member, named int) {
 	}
 	if len(c.probes) == 0 {
 		g.stats.Collections++
-		c.began, c.heard, c.byID = g.now, 0, make(map[wire.ID]*probe)
+		c.began, c.late, c.heard, c.byID = g.now, false, 0, make(map[wire.ID]*probe)
 	}
 	c.by = min(g.now+g.cfg.Collect, c.began+3*g.cfg.Collect)
 	p := &probe{Member: m, named: named}
@@ -142,6 +143,19 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 // promise (see Machine.returns). That happens when the process was paused.
 func (g *Manager) expires() bool { return g.now > g.collect.began+4*g.cfg.Collect }
 
+// open reports whether answers may still come. If the time is up, but this process was stopped and notices it late,
+// answers may wait to be read: then the search goes on for as long as the process was late, at most for a Heartbeat.
+func (g *Manager) open() bool {
+	c := &g.collect
+	if !slices.ContainsFunc(c.probes, func(p *probe) bool { return !p.answered && !g.ended(p.ID) }) {
+		return false
+	}
+	if late := g.now - c.by; late > 0 && !c.late {
+		c.late, c.by = true, g.now+min(late, g.cfg.Heartbeat)
+	}
+	return g.now < c.by
+}
+
 // gather ends the search when all members have answered, or the time is up. Members without an
 // answer are left behind if the members that have answered are a majority.
 func (g *Manager) gather() {
@@ -149,12 +163,11 @@ func (g *Manager) gather() {
 	if len(c.probes) == 0 {
 		return
 	}
-	latest := g.backed()
-	open := slices.ContainsFunc(c.probes, func(p *probe) bool { return !p.answered && !g.ended(p.ID) })
-	switch {
-	case open && g.now < c.by:
+	if g.open() {
 		return
-	case g.expires() || latest == nil:
+	}
+	latest := g.backed()
+	if g.expires() || latest == nil {
 		g.unbacked()
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/link"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
@@ -397,5 +398,29 @@ func TestLateManager(t *testing.T) {
 	w.run(100 * time.Millisecond)
 	if g.version.IsValid() && g.epoch == epoch {
 		t.Errorf("it has published %v", g.version)
+	}
+}
+
+// TestManagerPausesInSearch: RM-A9: a manager is paused while it waits for the answers of members, until after the time
+// for them is up. One answer arrives during the pause. The manager reads it before it leaves behind the members that have
+// not answered. After a pause that is too long for the promises of members, the manager asks again.
+func TestManagerPausesInSearch(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	for _, pause := range []time.Duration{2 * time.Second, 5 * time.Second, 7 * time.Second, 8 * time.Second} {
+		w := parted(t, 5, 2)
+		w.net.SetLink(sim.Nodes(4), sim.Nodes(1), link.Change{Fields: link.FieldLatency, To: link.Quality{Latency: link.Dist{Base: 20 * time.Millisecond}}})
+		w.net.Crash(0)
+		g := w.hosts[1].g
+		for g.role != active {
+			w.run(time.Millisecond)
+		}
+		w.run(5 * time.Millisecond)
+		w.net.Pause(1)
+		w.run(pause)
+		w.net.Resume(1)
+		w.run(15 * time.Second)
+		if h := w.hosts[4]; len(h.gone) > 0 || g.find(h.m.self) == nil || len(g.latest.Members) != 4 {
+			t.Errorf("after %v node 4 is %v, gone %v, the list has %d members", pause, h.m.state, h.gone, len(g.latest.Members))
+		}
 	}
 }
