@@ -186,7 +186,7 @@ func (s *Server) finally(i int32, incarnation uint64, epoch uint32, cause wire.C
 	}
 	s.forget(c.id, incarnation, epoch, bury, c.peer.NID)
 	if bury {
-		s.tombstones.know(c, cause)
+		s.tombstones.know(c, incarnation, cause)
 	}
 	s.drop(i)
 }

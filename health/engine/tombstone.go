@@ -57,9 +57,15 @@ func (t *tombstones) covers(id wire.ClientID, incarnation uint64) (uint64, bool)
 // bury adds a tombstone for a client, or replaces that of the same incarnation. The client's NID is in the parameter
 // named of; it is zero if it is not known. The result is how many other tombstones were removed to make room.
 func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Duration, of nid.NID) (forgot uint64) {
-	old, had := t.of(id, incarnation)
+	return t.add(id, tombstone{incarnation: incarnation, until: until}, of)
+}
+
+// add adds the tombstone g, as bury does. It may be void.
+func (t *tombstones) add(id wire.ClientID, g tombstone, of nid.NID) (forgot uint64) {
+	old, had := t.of(id, g.incarnation)
 	latest := t.incarnations[id]
-	g := tombstone{incarnation: incarnation, until: max(until, old.until), from: noSlot, known: cmp.Or(old.known, latest.known), noChoice: old.noChoice, taken: old.taken, by: latest.by}
+	g.until, g.from, g.noChoice, g.taken = max(g.until, old.until), noSlot, old.noChoice, old.taken
+	g.known, g.by = cmp.Or(old.known, latest.known), latest.by
 	if of.IsValid() {
 		g.by = shareOf(of)
 	}

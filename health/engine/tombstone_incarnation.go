@@ -67,8 +67,8 @@ func (t *tombstones) set(id wire.ClientID, g tombstone) {
 }
 
 // insert adds the tombstone of an incarnation that has none. If the client then has more than maxEvicted tombstones,
-// insert removes one: the earliest that refuses nothing or, if all refuse their incarnations, that of the earliest
-// incarnation.
+// insert removes one. If that one refuses its incarnation, the next later one lasts as long, so that the incarnation
+// is still refused. The queue has an entry for that time, the one of the removed tombstone.
 func (t *tombstones) insert(id wire.ClientID, g tombstone) {
 	list := t.list(id)
 	k := slices.IndexFunc(list, func(b tombstone) bool { return b.incarnation < g.incarnation })
@@ -77,15 +77,31 @@ func (t *tombstones) insert(id wire.ClientID, g tombstone) {
 	}
 	list = slices.Insert(list, k, g)
 	for len(list) > maxEvicted {
-		last := len(list) - 1
-		for k, b := range list {
-			if b.void {
-				last = k
-			}
+		k := spare(list)
+		if !list[k].void {
+			list[k-1].until = max(list[k-1].until, list[k].until)
 		}
-		list = slices.Delete(list, last, last+1)
+		list = slices.Delete(list, k, k+1)
 	}
 	t.keep(id, list)
+}
+
+// spare returns the index of the tombstone that is removed first to make room, in a list that has the latest one first.
+// It is the earliest that refuses nothing. If all refuse their incarnations, it is the earliest one of an incarnation that
+// has left, except the latest tombstone, or else the earliest one.
+func spare(list []tombstone) int {
+	k := len(list) - 1
+	for i, b := range list {
+		if b.left && i > 0 {
+			k = i
+		}
+	}
+	for i, b := range list {
+		if b.void {
+			k = i
+		}
+	}
+	return k
 }
 
 // keep replaces all tombstones of the client by those in list, the latest first.

@@ -191,3 +191,69 @@ func TestEvictedIncarnationsAreBounded(t *testing.T) {
 	incarnation(10, false)
 	want(10, 9, 8)
 }
+
+// evictedAs delivers the evictions of further incarnations of the client, by otherB.
+func (h *harness) evictedAs(incarnations ...uint64) {
+	h.t.Helper()
+	for _, n := range incarnations {
+		h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: n, Mark: uint8(wire.Rebooted), Epoch: 1})})
+	}
+}
+
+// TestRefusedUnderThreeLater: CH-65, CH-A20: three later incarnations of a client were evicted before the client's own, so
+// this server has no room for the tombstone of that one. It refuses that incarnation all the same until ten minutes after
+// its eviction, although the other tombstones expire before.
+func TestRefusedUnderThreeLater(t *testing.T) {
+	spec.Covers(t, "CH-65", "CH-A20")
+	h := newHarness(t, nil)
+	h.mute = true
+	h.connect(5, me, 1)
+	h.evictedAs(6, 7, 8)
+	for end := h.now + 9*time.Minute; h.now < end; h.advance(h.s.cfg.Ping) {
+		h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 1})
+	}
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.done(wire.Reply{Evicted: 2}, gone)
+	h.wantState("none")
+	h.advance(9*time.Minute + 50*time.Second)
+	if got := word5(h, wire.Connect, 1); got != "reject:global" {
+		t.Errorf("before the tombstone expires: %q", got)
+	}
+	h.advance(11 * time.Second)
+	if got := word5(h, wire.Connect, 1); got != "save connected accept" {
+		t.Errorf("after it has expired: %q", got)
+	}
+	if n := h.s.Status().Tombstones; n != 0 {
+		t.Errorf("%d tombstones are left", n)
+	}
+}
+
+// TestLeftMakeRoom: CH-65, CH-A1: another node connects to this server with the client's id, in later incarnations, and
+// leaves each time. These tombstones make room for that of the client's own incarnation, which was evicted.
+func TestLeftMakeRoom(t *testing.T) {
+	spec.Covers(t, "CH-65", "CH-A1")
+	h := three(t)
+	for n := range uint64(4) {
+		h.message(stranger, wire.Message{Kind: wire.Connect, Incarnation: 6 + n, Server: me, Epoch: 1})
+		h.message(stranger, wire.Message{Kind: wire.Disconnect, Incarnation: 6 + n})
+	}
+	h.order(otherA, false, 1)
+	if got := h.reported(); !slices.Equal(got, []uint64{5}) {
+		t.Errorf("it reports incarnations %d", got)
+	}
+	if n, _ := h.s.Buried(testClient); n != 9 {
+		t.Errorf("it refuses incarnation %d", n)
+	}
+}
+
+// TestWithdrawalDisplacesNone: CH-65: this server gets the withdrawal of an eviction that it does not know. The tombstone that
+// remembers it does not displace those that refuse other incarnations.
+func TestWithdrawalDisplacesNone(t *testing.T) {
+	spec.Covers(t, "CH-65")
+	h := three(t)
+	h.evictedAs(6, 7, 8)
+	h.wanted(otherB, wire.Batch{Withdraw: true, Entries: entries(wire.Entry{Client: testClient, Incarnation: 9, Epoch: 1})})
+	if got := h.reported(); !slices.Equal(got, []uint64{6, 7, 8}) {
+		t.Errorf("it reports incarnations %d", got)
+	}
+}

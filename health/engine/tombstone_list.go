@@ -43,17 +43,15 @@ type TombstoneInfo struct {
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
-// know is called when a client was evicted or has left. It records which of the two happened and, if there is room, the
-// client's name and process.
-func (t *tombstones) know(c *conn, cause wire.Cause) {
-	g, ok := t.of(c.id, c.incarnation)
-	if !ok { // the eviction is that of a later incarnation
-		g, ok = t.incarnations[c.id]
-	}
-	if !ok {
+// know is called when a client was evicted or has left, and the given incarnation has got a tombstone. It records which of
+// the two happened and, if there is room, the client's name and process. The incarnation may be later than the connected
+// one.
+func (t *tombstones) know(c *conn, incarnation uint64, cause wire.Cause) {
+	g, ok := t.of(c.id, incarnation)
+	if !ok { // there was no room for it
 		return
 	}
-	if g.left = cause == wire.Left && g.incarnation == c.incarnation; len(t.incarnations) <= maxKnown {
+	if g.left = cause == wire.Left && incarnation == c.incarnation; len(t.incarnations) <= maxKnown {
 		g.known = &known{c.name, c.peer}
 	}
 	t.set(c.id, g)

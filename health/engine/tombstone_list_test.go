@@ -104,7 +104,7 @@ func TestTombstonesKnown(t *testing.T) {
 	for i := range maxKnown + 100 {
 		c := &conn{id: wire.ClientID{1, byte(i), byte(i >> 8), byte(i >> 16)}, name: "n", peer: host}
 		g.bury(c.id, 1, time.Duration(i), host.NID)
-		g.know(c, wire.TimedOut)
+		g.know(c, 1, wire.TimedOut)
 	}
 	names := 0
 	for _, incarnation := range g.incarnations {
