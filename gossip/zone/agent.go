@@ -87,7 +87,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	a.watchers.init(a.clock)
 	a.keeper.init(cfg.Keep, a.clock)
 	a.openOutbox()
-	a.queries.init(a.clock, ec.Wall+ec.Seed)
+	a.queries.init(a.clock, ec.Wall+ec.Seed, a.request)
 	a.stepper = engine.NewAddressed(a.m, nets)
 	a.runner = machine.NewRunner(machine.Config[engine.AddressedInput, engine.AddressedOutput]{
 		Machine: a.stepper, Clock: a.clock, Apply: a.apply,

@@ -1,9 +1,7 @@
 package zone
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,133 +12,183 @@ import (
 
 const (
 	queryTimeout = 5 * time.Second
+	askInterval  = time.Second // after this time without all members, a query asks again
 	maxQueries   = 64
 	maxListed    = 1 << 20 // bound of the members in an answer, and the highest Config.MaxMembers; a longer answer is not accepted
 )
 
 // queries are the pending queries for members of base zones.
 type queries struct {
-	clock  machine.Clock
-	idle   chan struct{} // closed once close was called, no query is pending, and no query's function is being called
-	mu     sync.Mutex
-	last   uint64 // number of the latest query; guarded by mu, like all below
-	open   map[uint64]*query
-	calls  int // number of functions of queries that are being called
-	closed bool
+	clock   machine.Clock
+	send    func(zone string, number uint64) // asks the supervisor of a zone; called without mu, because the answer may come meanwhile
+	idle    chan struct{}                    // closed once close was called, no query is pending, and no query's function is being called
+	mu      sync.Mutex
+	last    uint64              // number of the latest request; guarded by mu, like all below
+	open    map[uint64]*listing // the requests of pending queries, by their numbers
+	pending []*query            // in the order in which they began
+	calls   int                 // number of functions of queries that are being called
+	closed  bool
 }
 
+// query asks for the members of a zone until it has got all of them.
 type query struct {
-	done    func([]Named, error)
+	zone         string
+	done         func([]Named, error)
+	asked        []*listing // what has come for each request, in the order of the requests
+	ended        bool
+	timer, again machine.Timer // when the query fails, and when it asks again
+}
+
+// listing is what has come for one request of a query.
+type listing struct {
+	number  uint64
+	query   *query
 	members []Named
 	size    int // number of members of the zone
-	timer   machine.Timer
 }
 
 // init begins with a number that other nodes cannot guess, and that no earlier agent used.
-func (q *queries) init(clock machine.Clock, secret uint64) {
-	q.clock, q.idle, q.open, q.last = clock, make(chan struct{}), make(map[uint64]*query), secret
+func (q *queries) init(clock machine.Clock, secret uint64, send func(zone string, number uint64)) {
+	q.clock, q.send, q.idle, q.open, q.last = clock, send, make(chan struct{}), make(map[uint64]*listing), secret
 }
 
 // Query asks for the members of a base zone; only members of the management zone can do that
-// (MS-99). done is called once, perhaps before Query returns. Its error is [ErrNotJoined], [ErrUnguarded], or
-// [ErrNoAnswer], or wraps ErrNoAnswer. ErrNoAnswer comes after 5 s if no answer has come, or only a part of one,
-// or if the supervisor does not know all members, because the zone has more than the supervisor's
-// [Config.MaxMembers], or because a change of the zone was lost and the supervisor waits for the right list. It comes
-// at once if very many queries are pending. done must not block, nor call [Agent.Close].
+// (MS-99). done is called once, perhaps before Query returns. As long as some members are missing, the query asks
+// again each second. The error is [ErrNotJoined], [ErrUnguarded], or [ErrNoAnswer], or wraps ErrNoAnswer. ErrNoAnswer
+// comes after 5 s if no answer has come, or only a part of one, or if the supervisor does not know all members,
+// because the zone has more than the supervisor's [Config.MaxMembers], or because a change of the zone was lost and
+// the supervisor waits for the right list. It comes at once if very many queries are pending. done must not block, nor
+// call [Agent.Close].
 func (a *Agent) Query(zone string, done func(members []Named, err error)) {
-	if !a.Joined() { // a node that has not joined gets no answer
+	switch {
+	case !a.Joined(): // a node that has not joined gets no answer
 		done(nil, ErrNotJoined)
-		return
-	}
-	n := a.queries.begin(done)
-	if n == 0 {
+	case !a.queries.begin(zone, done):
 		done(nil, ErrNoAnswer)
-		return
 	}
-	a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.QueryZone, Key: zone, Number: n}})
 }
 
-// begin returns the number of a new query, 0 if too many are pending.
-func (q *queries) begin(done func([]Named, error)) uint64 {
+// request sends one request of a query to the supervisor of the zone.
+func (a *Agent) request(zone string, number uint64) {
+	a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.QueryZone, Key: zone, Number: number}})
+}
+
+// begin begins a query, and reports whether there is room for it.
+func (q *queries) begin(zone string, done func([]Named, error)) bool {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed || len(q.open) >= maxQueries {
-		return 0
+	if q.closed || len(q.pending) >= maxQueries {
+		q.mu.Unlock()
+		return false
+	}
+	one := &query{zone: zone, done: done}
+	q.pending = append(q.pending, one)
+	one.timer = q.clock.AfterFunc(queryTimeout, func() { q.end(one, nil, ErrNoAnswer) })
+	q.mu.Unlock()
+	q.ask(one)
+	return true
+}
+
+// ask sends a request of a query, and repeats that until the query ends. Each request has a number of its own, so that
+// the answers to two requests are not mixed. Answers to earlier requests still count, because they may be slow.
+func (q *queries) ask(one *query) {
+	q.mu.Lock()
+	if one.ended {
+		q.mu.Unlock()
+		return
 	}
 	q.last++
 	n := q.last
-	q.open[n] = &query{done: done, timer: q.clock.AfterFunc(queryTimeout, func() { q.end(n, ErrNoAnswer) })}
-	return n
+	q.open[n] = &listing{number: n, query: one}
+	one.asked = append(one.asked, q.open[n])
+	if time.Duration(len(one.asked))*askInterval < queryTimeout {
+		one.again = q.clock.AfterFunc(askInterval, func() { q.ask(one) })
+	}
+	q.mu.Unlock()
+	q.send(one.zone, n)
 }
 
 // listed processes an answer to a query, or a part of one.
 func (q *queries) listed(e *Event) {
 	q.mu.Lock()
-	one, all, endless := q.open[e.Number], false, false
-	if one != nil {
-		all = one.add(e)
-		endless = len(one.members) > maxListed
+	l, all, endless := q.open[e.Number], false, false
+	if l != nil {
+		all = l.add(e)
+		endless = len(l.members) > maxListed
 	}
 	q.mu.Unlock()
 	switch {
+	case l == nil:
 	case endless:
-		q.end(e.Number, ErrNoAnswer)
-	case one == nil:
+		q.end(l.query, nil, ErrNoAnswer)
 	case e.Unknown:
-		q.end(e.Number, ErrUnguarded)
+		q.end(l.query, nil, ErrUnguarded)
 	case all:
-		q.end(e.Number, nil)
+		q.end(l.query, l.members, nil)
 	}
 }
 
 // add adds a part of the answer, and reports whether the answer is complete. Parts may arrive in a different order
 // than they were sent, or twice.
-func (one *query) add(e *Event) bool {
-	one.members, one.size = append(one.members, e.Members...), e.Size
-	if len(one.members) < e.Size {
+func (l *listing) add(e *Event) bool {
+	l.members, l.size = append(l.members, e.Members...), e.Size
+	if len(l.members) < e.Size {
 		return false
 	}
-	slices.SortFunc(one.members, func(a, b Named) int { return a.ID.Compare(b.ID) })
-	one.members = slices.CompactFunc(one.members, func(a, b Named) bool { return a.ID == b.ID })
-	return len(one.members) >= e.Size
+	slices.SortFunc(l.members, func(a, b Named) int { return a.ID.Compare(b.ID) })
+	l.members = slices.CompactFunc(l.members, func(a, b Named) bool { return a.ID == b.ID })
+	return len(l.members) >= e.Size
 }
 
 // end calls the function of a query, unless the query has ended already.
-func (q *queries) end(n uint64, err error) {
-	one := q.take(n)
-	if one == nil {
+func (q *queries) end(one *query, members []Named, err error) {
+	if !q.take(one) {
 		return
 	}
 	one.timer.Stop()
-	if errors.Is(err, ErrNoAnswer) && len(one.members) > 0 {
-		err = fmt.Errorf("%w: only %d of %d members have come, or the supervisor has to correct its list of them", err, min(len(one.members), one.size), one.size)
+	if one.again != nil {
+		one.again.Stop()
 	}
-	if err != nil {
-		one.members = nil
+	if err == ErrNoAnswer {
+		err = one.incomplete()
 	}
-	one.done(one.members, err)
+	one.done(members, err)
 	q.mu.Lock()
 	q.calls--
 	q.rest()
 	q.mu.Unlock()
 }
 
-// take removes a pending query whose function is called next, and counts that call. It returns nil if
-// the query is not pending.
-func (q *queries) take(n uint64) *query {
+// incomplete returns the error of a query that did not get all members. It says how many have come in the latest
+// answer.
+func (one *query) incomplete() error {
+	for _, l := range slices.Backward(one.asked) {
+		if len(l.members) > 0 {
+			return fmt.Errorf("%w: only %d of %d members have come, or the supervisor has to correct its list of them", ErrNoAnswer, min(len(l.members), l.size), l.size)
+		}
+	}
+	return ErrNoAnswer
+}
+
+// take ends a pending query whose function is called next, and counts that call. The result is false if the
+// query has already ended.
+func (q *queries) take(one *query) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	one := q.open[n]
-	if one != nil {
-		delete(q.open, n)
-		q.calls++
+	if one.ended {
+		return false
 	}
-	return one
+	one.ended = true
+	for _, l := range one.asked {
+		delete(q.open, l.number)
+	}
+	q.pending = slices.DeleteFunc(q.pending, func(p *query) bool { return p == one })
+	q.calls++
+	return true
 }
 
 // rest closes idle when nothing is left to be called after close. The caller holds q.mu.
 func (q *queries) rest() {
-	if q.closed && q.calls == 0 && len(q.open) == 0 {
+	if q.closed && q.calls == 0 && len(q.pending) == 0 {
 		close(q.idle)
 	}
 }
@@ -149,10 +197,10 @@ func (q *queries) rest() {
 func (q *queries) close() {
 	q.mu.Lock()
 	q.closed = true
-	numbers := slices.Sorted(maps.Keys(q.open))
+	pending := slices.Clone(q.pending)
 	q.rest()
 	q.mu.Unlock()
-	for _, n := range numbers {
-		q.end(n, ErrNotJoined)
+	for _, one := range pending {
+		q.end(one, nil, ErrNotJoined)
 	}
 }
