@@ -268,11 +268,11 @@ func (a *Agent) apply(out *engine.AddressedOutput) {
 	}
 	for i := range out.Sends {
 		s := &out.Sends[i]
-		a.send(&out.To[i], out.Buf[s.Begin:s.End], s.Priority, out.Step)
+		a.send(&out.To[i], out.Buf[s.Begin:s.End], urgent(s.Priority, s.Rest, s.End-s.Begin), out.Step)
 	}
 	for i := range out.Dispatches {
 		s := &out.Dispatches[i]
-		a.send(&out.Across[i], out.Buf[s.Begin:s.End], s.Priority, out.Step)
+		a.send(&out.Across[i], out.Buf[s.Begin:s.End], urgent(s.Priority, s.Rest, s.End-s.Begin), out.Step)
 	}
 	for i := range out.Events {
 		a.happened(&out.Events[i], out.Step)

@@ -24,6 +24,7 @@ type cluster struct {
 	fabric *simlnd.Fabric
 	change func(i int, c *zone.Config)
 	number func(h *simlnd.Host) uint64 // returns the number of an incarnation; nil: the host's number
+	spy    func(m *lnd.Message)        // gets each message that a driver is to send; nil: nothing does
 	lean   bool                        // listeners remember only the number of members
 	sizes  []int                       // for each listener: number of members according to its events
 	agents []*zone.Agent
@@ -64,7 +65,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 	}
 	node := lnet.New(lnet.Config{Incarnation: number, Clock: h.Clock()})
 	table := portals.New(node)
-	for _, d := range []lnd.Driver{lo.Driver{}, h.Driver()} {
+	for _, d := range []lnd.Driver{lo.Driver{}, spied{h.Driver(), c.spy}} {
 		if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
 			c.t.Error(err)
 			return

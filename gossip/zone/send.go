@@ -23,6 +23,11 @@ const (
 // bulk messages that the peer does not read, until the peer counts as dead.
 const urgentSize = 1 << 10
 
+// urgent reports whether a message goes ahead of others: one to which the machine gives priority, such as a notice to
+// a monitor (MS-A32), or a small one. The rest of a long list may be small too, but stays behind the parts before it:
+// a supervisor that gets the parts of a list in another order does not know all members afterwards.
+func urgent(priority, rest bool, size int) bool { return priority || !rest && size <= urgentSize }
+
 // sending is a message that is being sent.
 type sending struct {
 	to   engine.Target
@@ -35,12 +40,11 @@ func (a *Agent) openOutbox() {
 	})
 }
 
-// send sends a message as a PUT that requests no LNet ACK. Notices to monitors go ahead of other
-// messages (MS-A32), and so do small ones.
+// send sends a message as a PUT that requests no LNet ACK.
 func (a *Agent) send(to *engine.Target, data []byte, priority bool, step uint64) {
 	m := a.outbox.New()
 	m.Note, m.Data = sending{*to, step}, append(m.Data, data...)
-	m.Priority = priority || len(data) <= urgentSize
+	m.Priority = priority
 	a.outbox.Put(m, portals.PutRequest{Target: nid.ProcessID{NID: to.NID, PID: a.pid}, Portal: wire.Portal, MatchBits: wire.Bits})
 }
 

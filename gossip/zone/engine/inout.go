@@ -55,6 +55,7 @@ type Send struct {
 	To         wire.Ref     // the receiver; 0: only its NID is known
 	NID        nid.NID      // the receiver if To is 0
 	Priority   bool         // sent without acknowledgement, before other messages (MS-A32)
+	Rest       bool         // with Config.Wire: continues the lists of the message before, and does not overtake it
 	Message    wire.Message // the message as a struct; only without Config.Wire
 	Begin, End int          // with Config.Wire: the message is Output.Buf[Begin:End]
 	short      uint64       // short form of the receiver's id

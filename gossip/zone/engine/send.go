@@ -56,6 +56,7 @@ func (m *Machine) encodeLists(at int, msg *wire.Message) {
 			m.out.Sends[at], first = s, false
 			return
 		}
+		s.Rest = true
 		m.out.Sends = append(m.out.Sends, s)
 		m.stats.Sent[msg.Kind]++
 	})
