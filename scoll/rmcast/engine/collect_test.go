@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -120,4 +121,81 @@ func TestMostSayFailed(t *testing.T) {
 	}
 	w.tap = nil
 	w.honest("the restart", 10*time.Second)
+}
+
+// strangers returns n IDs of members that no group has had.
+func strangers(n int) (ids []wire.ID) {
+	for i := range sim.NodeID(n) {
+		ids = append(ids, testID(1000+i))
+	}
+	return ids
+}
+
+// TestListsAfterLies: RM-A9: a member tells a new manager of so many failed members that a list can just name them. Later
+// another member fails. The others can parse the list that says so.
+func TestListsAfterLies(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3}
+	s.begin(list...)
+	s.answer(3, 3, list, strangers(wire.MaxMembers)...)
+	s.answer(3, 1, list)
+	s.answer(3, 2, list)
+	s.publishes(t, list, nil)
+	s.g.Step(4, Input{Kind: Health, From: hostNID(2)}, &s.out)
+	s.publishes(t, []sim.NodeID{1, 3}, []sim.NodeID{2})
+	for _, e := range s.out.Effects {
+		if _, err := wire.ParseOrder(s.out.message(&e)); e.Kind == DoReport && err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFailuresOfMost: RM-A9: members tell a new manager of failed members, and one of them invents so many that there is no
+// room for all. The list names the one that most members have told of, and one that does not answer.
+func TestFailuresOfMost(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3, 4}
+	s.begin(3, 1, 2)
+	s.answer(3, 3, list, strangers(wire.MaxMembers)...)
+	s.answer(3, 1, list, testID(5))
+	s.answer(3, 2, list, testID(5))
+	s.g.Step(s.g.collect.by, Input{}, &s.out)
+	s.publishes(t, []sim.NodeID{1, 2, 3}, []sim.NodeID{4})
+	for _, host := range []sim.NodeID{4, 5} {
+		if !slices.Contains(s.g.latest.Departed, testID(host)) {
+			t.Errorf("the list does not name %d as failed", host)
+		}
+	}
+}
+
+// TestFailureNamedTwice: RM-A8, RM-A9: a member names another one as failed, and repeats that in the same answer to a new
+// manager. That is what one member says all the same: the other one stays. The same holds for a member that it invents.
+func TestFailureNamedTwice(t *testing.T) {
+	spec.Covers(t, "RM-A8", "RM-A9")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3}
+	s.begin(list...)
+	s.answer(3, 3, []sim.NodeID{1, 2, 3, 4, 4, 4}, testID(1), testID(1), testID(1))
+	if n := s.g.collect.probe(testID(4)).named; n != 1 {
+		t.Errorf("%d members have named it", n)
+	}
+	s.answer(3, 1, list)
+	s.answer(3, 2, list)
+	s.g.Step(s.g.collect.by, Input{}, &s.out)
+	s.publishes(t, []sim.NodeID{1, 2}, []sim.NodeID{3, 4})
+}
+
+// TestManyFormerMembers: RM-A8: members tell a new manager of more failed members than the group may have members. A node
+// that asks to join with the ID of any of these has to take another one.
+func TestManyFormerMembers(t *testing.T) {
+	spec.Covers(t, "RM-A8")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3}
+	s.g.cfg.Members = 5
+	s.begin(list...)
+	for _, host := range list {
+		s.answer(3, host, list, strangers(6)...)
+	}
+	for id := range sim.NodeID(6) {
+		s.told(4, 1000+id, &wire.Order{Kind: wire.OrderJoin})
+	}
+	s.publishes(t, list, []sim.NodeID{1000, 1001, 1002, 1003, 1004, 1005})
 }

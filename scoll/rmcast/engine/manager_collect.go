@@ -18,6 +18,7 @@ type collect struct {
 	probes   []*probe           // members to which the manager has sent its query
 	byID     map[wire.ID]*probe // the same probes, by member
 	answered int                // number of probes that have been answered
+	pending  int                // at the end of the search: probes about which gather has to decide yet, see departs
 	ballots  []ballot           // lists that members have reported
 	over     bool               // all known members have been asked: the search is over
 	againAt  time.Duration      // after a failed search: when members that report are asked again
@@ -115,15 +116,13 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 	p.grants = g.role == active || o.You != 0
 	g.collect.answered++
 	g.collect.ballot(o)
-	for i, d := range o.Departed {
-		if g.admitted.has(d.NID) && len(p.gone) < g.cfg.Members {
-			p.gone = append(p.gone, d)
-			if i >= len(o.Departed)-int(o.Silent) {
-				p.silent++
-			}
-		}
-	}
+	g.reported(p, o)
+	named := make(map[wire.ID]bool, len(o.Members)) // a member may name another one only once
 	for _, m := range o.Members {
+		if named[m.ID] {
+			continue
+		}
+		named[m.ID] = true
 		if m.Number < maxNumber {
 			g.next = max(g.next, m.Number+1)
 		} else {
@@ -177,9 +176,13 @@ func (g *Manager) gather() {
 	g.elected(latest)
 	c.end()
 	g.free = wire.Version{}
+	for _, p := range probes {
+		c.pending += p.slots()
+	}
 	g.failures(probes)
 	var over []*probe
 	for _, p := range probes {
+		c.pending -= p.slots()
 		switch {
 		case g.find(p.ID) != nil: // nothing to do: the member has joined this manager meanwhile
 		case g.isDeparted(p.ID):
@@ -203,76 +206,6 @@ func (g *Manager) gather() {
 	}
 	g.separate()
 	g.publish(true)
-}
-
-// failures decides which reported failures are true. If the member itself answers, its failure counts only if
-// more than half of the members that answered report it. If fewer report it, or the member is on this
-// manager's list, the members that report the failure are expelled and join again: they have acted on the
-// failure, so their state differs from the group's.
-func (g *Manager) failures(probes []*probe) {
-	answered, votes, ended, incarnations := 0, map[wire.ID]int{}, map[wire.ID]int{}, map[wire.ID]bool{}
-	for _, p := range probes {
-		if !p.answered {
-			continue
-		}
-		answered++
-		incarnations[p.ID] = true
-		for _, id := range p.gone {
-			votes[id]++
-			if !p.calledSilent(id) {
-				ended[id]++
-			}
-		}
-	}
-	for _, p := range probes {
-		for _, id := range p.gone {
-			m := g.find(id)
-			switch {
-			case g.isDeparted(id) || m != nil && !m.listed: // the failure is known already, or the member has joined during the search: see oust
-			case m == nil && (!incarnations[id] || 2*votes[id] > answered):
-				g.departs(id, !g.ended(id) && 2*ended[id] <= answered)
-			default:
-				g.stats.Contradicted++
-				p.alone = true
-			}
-		}
-	}
-}
-
-// oust ends those members in failed that have joined during the search. The list failed has the
-// members that some member of an earlier list counts as failed: an earlier manager gave them up
-// before its list had reached them. If they stayed members, the member that counts them as failed
-// would not wait for their acknowledgements. They have sent and delivered nothing yet, and join again
-// as other members.
-func (g *Manager) oust(failed []wire.ID) {
-	for _, id := range failed {
-		if m := g.find(id); m != nil && !m.listed {
-			g.members = slices.DeleteFunc(g.members, func(x *managed) bool { return x == m })
-			g.departs(id, false)
-			g.expel(id)
-		}
-	}
-}
-
-// departs records a failed member, if there is room for it. The bound is above 2*Members, which is how many members and
-// departed members lists name: it must also hold the members that do not answer in this search, and some that a lying
-// member has invented.
-func (g *Manager) departs(id wire.ID, silent bool) {
-	if len(g.departed) < min(4*g.cfg.Members, wire.MaxMembers) {
-		g.departed = append(g.departed, departure{id: id, last: g.version, silent: silent})
-	}
-}
-
-// outlived reports whether another incarnation on a member's node has joined, or a later one has answered: the
-// member may have died after its answer.
-func (g *Manager) outlived(id wire.ID, probes []*probe) bool {
-	return slices.ContainsFunc(g.members, func(m *managed) bool { return m.NID == id.NID }) ||
-		slices.ContainsFunc(probes, func(p *probe) bool { return p.answered && p.NID == id.NID && p.Incarnation > id.Incarnation })
-}
-
-// calledSilent reports whether a probe says that a failed member was only silent.
-func (p *probe) calledSilent(id wire.ID) bool {
-	return slices.Contains(p.gone[len(p.gone)-p.silent:], id)
 }
 
 // elected adds to the electorate the members of the list from which this manager continues the group, as far as they

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/scoll/rmcast/wire"
+)
+
+// reported records the failed members that an answer names, each of them once. The lists in use name at most 2*Members
+// members and departed members, see crowded.
+func (g *Manager) reported(p *probe, o *wire.Order) {
+	named := make(map[wire.ID]bool, len(o.Departed))
+	for i, id := range o.Departed {
+		if named[id] || !g.admitted.has(id.NID) || len(p.gone) >= 2*g.cfg.Members {
+			continue
+		}
+		named[id] = true
+		p.gone = append(p.gone, id)
+		if i >= len(o.Departed)-int(o.Silent) {
+			p.silent++
+		}
+	}
+}
+
+// failures decides which reported failures are true. If the member itself answers, its failure counts only if
+// more than half of the members that answered report it. If fewer report it, or the member is on this
+// manager's list, the members that report the failure are expelled and join again: they have acted on the
+// failure, so their state differs from the group's. Failures that more members report come first, because there may be
+// no room for those that a lying member has invented.
+func (g *Manager) failures(probes []*probe) {
+	r := reportsOf(probes)
+	known, failed := make(map[wire.ID]bool, len(g.departed)), []wire.ID(nil)
+	for _, d := range g.departed {
+		known[d.id] = true
+	}
+	for _, p := range probes {
+		for _, id := range p.gone {
+			m := g.find(id)
+			switch {
+			case known[id] || m != nil && !m.listed: // the failure is known already, or the member has joined during the search: see oust
+			case m == nil && (!r.answered[id] || r.most(r.failed[id])):
+				known[id], failed = true, append(failed, id)
+			default:
+				g.stats.Contradicted++
+				p.alone = true
+			}
+		}
+	}
+	slices.SortStableFunc(failed, func(a, b wire.ID) int { return r.failed[b] - r.failed[a] })
+	for _, id := range failed {
+		g.departs(id, !g.ended(id) && !r.most(r.ended[id]))
+	}
+}
+
+// reports counts what the members that answered a search say of failed members.
+type reports struct {
+	answered map[wire.ID]bool // the members that answered
+	failed   map[wire.ID]int  // how many of them report a member as failed
+	ended    map[wire.ID]int  // how many of these do not call it silent
+}
+
+func reportsOf(probes []*probe) reports {
+	r := reports{make(map[wire.ID]bool, len(probes)), make(map[wire.ID]int), make(map[wire.ID]int)}
+	for _, p := range probes {
+		if !p.answered {
+			continue
+		}
+		r.answered[p.ID] = true
+		for i, id := range p.gone {
+			if r.failed[id]++; i < len(p.gone)-p.silent {
+				r.ended[id]++
+			}
+		}
+	}
+	return r
+}
+
+// most reports whether n are more than half of the members that answered.
+func (r *reports) most(n int) bool { return 2*n > len(r.answered) }
+
+// oust ends those members in failed that have joined during the search. The list failed has the
+// members that some member of an earlier list counts as failed: an earlier manager gave them up
+// before its list had reached them. If they stayed members, the member that counts them as failed
+// would not wait for their acknowledgements. They have sent and delivered nothing yet, and join again
+// as other members.
+func (g *Manager) oust(failed []wire.ID) {
+	for _, id := range failed {
+		if m := g.find(id); m != nil && !m.listed {
+			g.members = slices.DeleteFunc(g.members, func(x *managed) bool { return x == m })
+			g.departs(id, false)
+			g.expel(id)
+		}
+	}
+}
+
+// departs records a failed member, if there is room for it. The bound is above 2*Members, which is how many members and
+// departed members lists name: it must also hold the members that do not answer in this search, and some that a lying
+// member has invented. Members keep room for themselves, and so do those about which gather has to decide yet: if they fail
+// later, a list must not name more departed members than a message can hold.
+func (g *Manager) departs(id wire.ID, silent bool) {
+	n := len(g.departed)
+	if n < 4*g.cfg.Members && n+len(g.members)+len(g.leavers)+g.collect.pending < wire.MaxMembers {
+		g.departed = append(g.departed, departure{id: id, last: g.version, silent: silent})
+	}
+}
+
+// slots returns how many slots in the list of departed members are kept for a probe: none if it has not answered and
+// only one member has named it, which may have invented it.
+func (p *probe) slots() int {
+	if p.answered || p.named > 1 {
+		return 1
+	}
+	return 0
+}
+
+// outlived reports whether another incarnation on a member's node has joined, or a later one has answered: the
+// member may have died after its answer.
+func (g *Manager) outlived(id wire.ID, probes []*probe) bool {
+	return slices.ContainsFunc(g.members, func(m *managed) bool { return m.NID == id.NID }) ||
+		slices.ContainsFunc(probes, func(p *probe) bool { return p.answered && p.NID == id.NID && p.Incarnation > id.Incarnation })
+}
