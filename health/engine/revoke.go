@@ -91,6 +91,7 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 		s.stats.Ahead++
 		return
 	case ok && g.taken.has(from, e.Epoch): // a copy: what this server has learned since counts
+		s.tombstones.takes(&e, from)
 		return
 	case ok && !g.void:
 		s.tombstones.takes(&e, from)

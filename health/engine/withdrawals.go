@@ -6,28 +6,44 @@ import (
 	"ulnet/health/wire"
 )
 
-// withdrawals are the evictions of an incarnation that were withdrawn, one for each server that ordered and
-// withdrew one. Such a server was the client's master, or considered itself the master. If one server withdraws
+// withdrawals are the evictions of an incarnation that were withdrawn, and the servers that ordered and
+// withdrew them. Such a server was the client's master, or considered itself the master. If one server withdraws
 // its eviction, the evictions by the others still count.
 type withdrawals struct {
 	by      []withdrawal
 	earlier []tombstone // tombstones of earlier incarnations, the latest first; only the tombstone of the client's latest incarnation has them
 }
 
-// withdrawal is the latest choice of a master for which a server has withdrawn an eviction.
+// withdrawal is a choice of a master for which a server has withdrawn an eviction, and thereby its evictions for
+// earlier choices.
 type withdrawal struct {
 	server int32
 	epoch  uint32 // 24 bits; 0: any choice, as servers of earlier versions say
 }
 
-// add records a withdrawal.
+// maxWithdrawn is how many withdrawals by one server are recorded for an incarnation.
+const maxWithdrawn = 4
+
+// add records a withdrawal. Of those by one server it keeps the ones for the latest choices.
 func (w *withdrawals) add(server int32, epoch uint32) {
-	k := slices.IndexFunc(w.by, func(x withdrawal) bool { return x.server == server })
 	switch {
-	case k < 0:
-		w.by = append(w.by, withdrawal{server, epoch})
-	case epoch == 0 || w.by[k].epoch != 0 && chosenLater(epoch, w.by[k].epoch):
-		w.by[k].epoch = epoch
+	case slices.Contains(w.by, withdrawal{server, epoch}), slices.Contains(w.by, withdrawal{server, 0}):
+		return
+	case epoch == 0:
+		w.by = slices.DeleteFunc(w.by, func(x withdrawal) bool { return x.server == server })
+	}
+	w.by = append(w.by, withdrawal{server, epoch})
+	earliest, count := -1, 0
+	for k, x := range w.by {
+		if x.server != server {
+			continue
+		}
+		if count++; earliest < 0 || chosenLater(w.by[earliest].epoch, x.epoch) {
+			earliest = k
+		}
+	}
+	if count > maxWithdrawn {
+		w.by = slices.Delete(w.by, earliest, earliest+1)
 	}
 }
 
@@ -50,9 +66,11 @@ func (w *withdrawals) names(epoch uint32) bool {
 	return slices.ContainsFunc(w.by, func(x withdrawal) bool { return x.epoch == epoch })
 }
 
-// has reports whether this withdrawal is known already.
+// has reports whether this withdrawal by the server, or one for a later choice, is known already.
 func (w *withdrawals) has(server int32, epoch uint32) bool {
-	return w != nil && slices.Contains(w.by, withdrawal{server, epoch})
+	return w != nil && slices.ContainsFunc(w.by, func(x withdrawal) bool {
+		return x.server == server && (x.epoch == 0 || x.epoch == epoch || epoch != 0 && chosenLater(x.epoch, epoch))
+	})
 }
 
 // any reports whether an eviction was withdrawn.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -160,4 +161,23 @@ func TestBatchEndsItsOwnEviction(t *testing.T) {
 	h.batch = second
 	h.done(wire.Reply{Evicted: 1, Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 4, Incarnation: 5, Master: otherB}}}, gone)
 	h.wantState("connected 5 10.0.0.3@tcp/4")
+}
+
+// TestWithdrawalsAreBounded: CH-A8: a server remembers four withdrawals by each server, those of the latest choices, in
+// whichever order they arrive, or one for any choice.
+func TestWithdrawalsAreBounded(t *testing.T) {
+	spec.Covers(t, "CH-A8")
+	var w withdrawals
+	w.add(1, 1)
+	for _, epoch := range []uint32{5, 3, 3, 1, 4, 2, 6} {
+		w.add(2, epoch)
+	}
+	if want := []withdrawal{{1, 1}, {2, 5}, {2, 3}, {2, 4}, {2, 6}}; !slices.Equal(w.by, want) {
+		t.Errorf("%v, want %v", w.by, want)
+	}
+	w.add(2, 0)
+	w.add(2, 7)
+	if want := []withdrawal{{1, 1}, {2, 0}}; !slices.Equal(w.by, want) {
+		t.Errorf("%v, want %v", w.by, want)
+	}
 }

@@ -25,19 +25,23 @@ func (h *harness) tellAsked(servers ...nid.NID) {
 // TestDoubtOfOther: CH-33: a client is connected here with a later choice of a master, and most servers have a
 // tombstone for an earlier choice. Another server withdraws its eviction, for a choice between the two. The
 // withdrawal does not decide about the tombstones: this server asks again, T_evict later, and evicts the client if
-// most servers still have them. If the eviction for the choice of the tombstones is withdrawn, they no longer count.
+// most servers still have them. If the eviction for the choice of the tombstones is withdrawn, they no longer count,
+// even if the same server also withdraws others.
 func TestDoubtOfOther(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	const here = "connected 5 10.0.0.1@tcp/5"
 	for name, tt := range map[string]struct {
-		withdrawn uint32 // choice of the withdrawal; 0: there is none
-		drops     bool   // the other servers have dropped their tombstones when they are asked again
+		withdrawn []uint32 // choices of the withdrawals
+		drops     bool     // the other servers have dropped their tombstones when they are asked again
 		stays     bool
 	}{
-		"not withdrawn":                 {0, false, false},
-		"another eviction is withdrawn": {3, false, false},
-		"all evictions are withdrawn":   {3, true, true},
-		"this eviction is withdrawn":    {1, false, true},
+		"not withdrawn":                 {nil, false, false},
+		"another eviction is withdrawn": {[]uint32{3}, false, false},
+		"all evictions are withdrawn":   {[]uint32{3}, true, true},
+		"this eviction is withdrawn":    {[]uint32{1}, false, true},
+		"two evictions are withdrawn":   {[]uint32{1, 3}, false, true},
+		"and the later one first":       {[]uint32{3, 1}, false, true},
+		"this one among many":           {[]uint32{1, 2, 3, 4}, false, true},
 	} {
 		h := three(t)
 		h.connect(5, me, 5)
@@ -46,12 +50,12 @@ func TestDoubtOfOther(t *testing.T) {
 		h.advance(h.s.cfg.Tick + 1)
 		asked := h.effects
 		h.tellAsked(otherA)
-		if tt.withdrawn != 0 {
-			h.order(otherB, true, tt.withdrawn)
+		for _, epoch := range tt.withdrawn {
+			h.order(otherB, true, epoch)
 		}
 		h.effects = asked
 		h.tellAsked(otherB)
-		if tt.withdrawn != 0 {
+		if tt.withdrawn != nil {
 			h.wantState(here)
 			h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 5})
 			h.advance(h.s.cfg.Evict - 3*h.s.cfg.Tick)
