@@ -135,7 +135,7 @@ func TestKeepersOldest(t *testing.T) {
 }
 
 // TestKeeperStaysOut: RM-40: one of two members uses an old list. The manager expels it, and its node does not join
-// again. When the member's farewell reaches the manager, the other member goes on alone.
+// again. It tells the manager that its membership has ended, and the other member goes on alone.
 func TestKeeperStaysOut(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	w := crowd(t, 3, 0, 1)
@@ -143,25 +143,16 @@ func TestKeeperStaysOut(t *testing.T) {
 	w.net.Kill(2)
 	w.net.Command(0, "dead 2")
 	w.run(15 * time.Second)
-	w.farewell(1)
+	w.endedAt(1)
 	w.loss = nil
 	w.await(w.send(0, "y"))
 }
 
-// farewell delivers to the manager the farewell of a node that is no longer a member, if Farewell says that it has to
-// be sent. It checks that the manager then has one member left.
-func (w *world) farewell(id sim.NodeID) {
+// endedAt checks that a node is no longer a member, and that the manager knows it and has one member left.
+func (w *world) endedAt(id sim.NodeID) {
 	w.t.Helper()
-	h, g := w.hosts[id], w.hosts[0].g
-	over, o := h.m.Farewell()
-	if h.m.state != out {
-		w.t.Fatalf("node %d is %v", id, h.m.state)
-	}
-	if !over {
-		w.order(0, id, &o)
-	}
-	if w.run(time.Second); len(g.members) != 1 || g.alone {
-		w.t.Fatalf("%d members, alone %v", len(g.members), g.alone)
+	if g, h := w.hosts[0].g, w.hosts[id]; h.m.state != out || len(g.members) != 1 || g.alone {
+		w.t.Fatalf("node %d is %v, %d members, alone %v", id, h.m.state, len(g.members), g.alone)
 	}
 }
 

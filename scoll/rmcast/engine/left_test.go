@@ -111,19 +111,28 @@ func TestLeaverAsksOfLeftVersion(t *testing.T) {
 	w.await(s)
 }
 
-// TestLeaverUnfinished: RM-A11: one of two members leaves after LeaveAfter, although its message is not released. When
-// its farewell reaches the manager, the other member goes on alone.
+// TestLeaverUnfinished: RM-A11: a member leaves after LeaveAfter, although its message is not released. It tells the manager,
+// at once or, if that is lost, by its farewell. The other one of two members then goes on alone.
 func TestLeaverUnfinished(t *testing.T) {
 	spec.Covers(t, "RM-A11")
-	w := parted(t, 2, 1)
-	w.rejoin = false
-	w.loss = func(from, _ sim.NodeID, p *packet) bool { return from == 0 && p.kind == Control }
-	s := w.send(1, "x")
-	w.net.Command(1, "leave")
-	w.run(12 * time.Second)
-	if !errors.Is(s.lost, ErrUnfinished) {
-		t.Fatal(s.lost)
+	for _, lost := range []bool{false, true} {
+		w := parted(t, 2, 1)
+		w.rejoin = false
+		h := w.hosts[1]
+		w.loss = func(from, _ sim.NodeID, p *packet) bool {
+			return from == 0 && p.kind == Control || from == 1 && lost && h.m.state == out
+		}
+		s := w.send(1, "x")
+		w.net.Command(1, "leave")
+		w.run(12 * time.Second)
+		if !errors.Is(s.lost, ErrUnfinished) {
+			t.Fatal(s.lost)
+		}
+		if over, o := h.m.Farewell(); lost && !over {
+			w.order(0, 1, &o)
+			w.run(time.Second)
+		}
+		w.endedAt(1)
+		w.await(w.send(0, "y"))
 	}
-	w.farewell(1)
-	w.await(w.send(0, "y"))
 }

@@ -41,7 +41,7 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 		m.stats.Ahead++
 		m.refuse(from, &o)
 		return
-	case m.state == out && o.Incarnation < m.self.Incarnation && o.Kind != wire.OrderExpelled:
+	case m.state == out && o.Incarnation < m.self.Incarnation:
 		m.sendReport(from, m.epoch) // the order is for an earlier incarnation: tell the manager that it has ended
 		return
 	case m.state == out || o.Incarnation != m.self.Incarnation && o.Kind != wire.OrderCollect && o.Kind != wire.OrderCanvass:

@@ -129,7 +129,8 @@ func (m *Machine) ticks() {
 	}
 	if m.leaveAt <= m.now {
 		m.end(ErrUnfinished)
-		m.untold = true
+		m.sendReport(m.manager, m.epoch) // it names the next incarnation, so this one has ended
+		m.untold = true                  // the report may be lost
 	}
 	m.wake = min(m.wake, m.leaveAt, m.reportAt)
 }
