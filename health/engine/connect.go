@@ -175,7 +175,8 @@ func (s *Server) replace(i int32, q *asked) {
 }
 
 // accept creates a connection for a client that has none. The client gets the answer when the
-// record is durable.
+// record is durable. Clients number their choices of a master from 1. A connect with the epoch 0 counts as one with 1:
+// without an epoch, the withdrawal of the client's eviction would end all evictions by the same server.
 func (s *Server) accept(q *asked, previous int32) {
 	m := q.m
 	master, ok := s.members.find(m.Server)
@@ -186,7 +187,7 @@ func (s *Server) accept(q *asked, previous int32) {
 	i := s.add(m.Client, q.from)
 	c := s.conn(i)
 	c.incarnation, c.sequence, c.name = m.Incarnation, m.Sequence, string(m.Name)
-	c.epoch, c.master, c.previous, c.carrier, c.waited = m.Epoch, master, previous, q.incarnation, q.waited
+	c.epoch, c.master, c.previous, c.carrier, c.waited = max(m.Epoch, 1), master, previous, q.incarnation, q.waited
 	s.become(c, saving)
 	s.save(saveID(i, c), c)
 }

@@ -299,3 +299,18 @@ func TestEvictsStrangerOnly(t *testing.T) {
 		})
 	}
 }
+
+// TestNoChoiceCountsAsFirst: CH-A1, CH-A8, CH-62: a stranger connects to this server with a client's id, and names no choice of a
+// master. This server evicts it, and withdraws that because another server has the client. The withdrawal names a choice,
+// the first: if it named none, servers would take it for that of all evictions by this server.
+func TestNoChoiceCountsAsFirst(t *testing.T) {
+	spec.Covers(t, "CH-62", "CH-A1", "CH-A8")
+	h := newHarness(t, nil)
+	h.message(stranger, wire.Message{Kind: wire.Connect, Incarnation: 5, Server: me})
+	h.advance(h.s.cfg.Evict + 2*h.s.cfg.Tick)
+	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 3, Incarnation: 5, Master: otherA}}}, gone)
+	b, err := wire.ParseBatch(h.effects[len(h.effects)-1].Token.([]byte))
+	if err != nil || !b.Withdraw || b.Entries.Len() != 1 || b.Entries.At(0).Epoch != 1 {
+		t.Errorf("%q: %+v, %v", h.words(), b, err)
+	}
+}
