@@ -8,12 +8,10 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll"
 	"ulnet/scoll/tree"
 )
-
-// slack is the tolerance of inTime, in addition to twice the timeouts of a broadcast.
-const slack = time.Second
 
 // minBulkRate is the default of scoll.Config.MinBulkRate.
 const minBulkRate = 100_000_000
@@ -105,7 +103,7 @@ func (b *Broadcast) isIdleIfBusy() error {
 // idleIfBusy checks that no member which the root of a broadcast reports as busy has run that broadcast.
 func (n *Net) idleIfBusy() error { return n.first((*Broadcast).isIdleIfBusy) }
 
-// inTime checks that no broadcast has taken longer than twice its timeouts, plus slack.
+// inTime checks that no broadcast has taken longer than its timeouts allow, see Broadcast.Limit.
 func (n *Net) inTime() error {
 	return n.first(func(b *Broadcast) error {
 		now := n.Now()
@@ -115,14 +113,14 @@ func (n *Net) inTime() error {
 			return nil
 		}
 		if b.isLate(now) && !b.excused {
-			return fmt.Errorf("broadcast %s: not over after %v, its time-outs allow %v", b.name(), now-b.Begun, b.Limit)
+			return fmt.Errorf("broadcast %s: not over after %v, its time-outs allow %v", b.name(), now-b.Departed, b.Limit)
 		}
 		return nil
 	})
 }
 
 // isLate reports whether a broadcast that is still under way at the instant now has taken too long.
-func (b *Broadcast) isLate(now time.Duration) bool { return now-b.Begun > 2*b.Limit+slack }
+func (b *Broadcast) isLate(now time.Duration) bool { return now-b.Departed > b.Limit }
 
 func (n *Net) first(check func(*Broadcast) error) error {
 	for _, b := range n.ledger.list {
@@ -144,19 +142,19 @@ func (n *Net) latest(group string) *Broadcast {
 	return nil
 }
 
-// sent is called when a broadcast was sent. It records the members of the broadcast and the sum
-// of its timeouts, including those of further attempts.
+// sent is called when a broadcast was accepted, and before each further attempt. It records the members of the
+// broadcast and the sum of its timeouts, including those of all attempts: "the root sends the request again, up to
+// three times, Config.Propagation apart" (docs/collectives.md).
 func (n *Net) sent(b *Broadcast, members []sim.NodeID) {
 	b.Members = members
-	b.Limit = n.treeTime(b)
-	slowest := time.Duration(0)
-	for _, s := range n.services {
-		slowest = max(slowest, s.delay)
+	if b.late {
+		kit.Note(&n.ledger.unfounded, "broadcast %s was sent after the group had ended at all members", b.name())
 	}
-	b.Limit += slowest
+	limit := n.treeTime(b) + n.holdTime(b)
 	if b.order.isLive() {
-		b.Limit = 4*b.Limit + 3*cmp.Or(n.cfg.Scoll.Propagation, time.Second)
+		limit = 4*limit + 3*cmp.Or(n.cfg.Scoll.Propagation, time.Second)
 	}
+	b.Limit = max(b.Limit, limit)
 }
 
 // tree returns the tree of a broadcast.
@@ -171,6 +169,20 @@ func (n *Net) treeTime(b *Broadcast) time.Duration {
 	levels := time.Duration(t.Depth(t.Root)) + 1
 	return (2*levels-1)*(c.RTT+c.Guard) + levels*n.bulkTime(b) + b.order.processing
 }
+
+// holdTime returns how long the members of a broadcast may hold it: "a broadcast takes at most that time for the levels
+// of its tree", d * (H + R), "if members are busy", see "Flow control" in docs/collectives.md.
+func (n *Net) holdTime(b *Broadcast) time.Duration {
+	if !n.hasFewSlots() {
+		return 0
+	}
+	t, c := n.tree(b), n.cfg.Scoll
+	h := min(max(4*(c.RTT+c.Guard+n.bulkTime(b)+b.order.processing), 5*time.Second), time.Minute)
+	return time.Duration(t.Depth(t.Root)) * (h + c.RTT)
+}
+
+// hasFewSlots reports whether the scenario sets how many slots members have. The default is more than scenarios fill.
+func (n *Net) hasFewSlots() bool { return n.cfg.Scoll.MaxActive > 0 }
 
 // bulkTime returns how long the bulk data of a broadcast may take for a level of the tree.
 func (n *Net) bulkTime(b *Broadcast) time.Duration {

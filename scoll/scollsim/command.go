@@ -94,9 +94,15 @@ func (n *Net) command(k incarnation, id sim.NodeID, verb string, args scenario.A
 		if made {
 			k.destroy(g)
 		}
+	case "list": // arguments: NAME NODES
+		if made && g.oob {
+			if err := n.groups.relist(g, args.Word(1), n.Now()); err != nil {
+				n.Failed(err)
+			}
+		}
 	case "broadcast":
 		b, status := n.ledger.begin(id, args), scoll.ENOGROUP
-		if made {
+		if made || g != nil && g.ending {
 			status = k.send(g, b)
 		}
 		if status != scoll.OK && b.Outcome == UnderWay {
@@ -131,6 +137,7 @@ type work struct {
 	posted   bool // the post-reply callback was called
 	worked   bool // the service has run the request
 	failed   bool // the service must not reply
+	stuck    bool // the service does not return from running the request
 	answered bool // the service has replied
 	bulk     uint64
 	got      map[uint64][]byte // answers of members, by rank, or in stacks by the number of the node
@@ -147,7 +154,9 @@ func (n *Net) begins(w *work, node sim.Incarnation) behaviour {
 	switch s.kind {
 	case fails, aborts:
 		w.failed = true
-	case slow, stuck:
+	case stuck:
+		w.stuck = true
+	case slow:
 	default:
 		w.worked = true
 	}

@@ -23,7 +23,7 @@ type faults struct {
 
 // nodeFaults is the ground truth about one node.
 type nodeFaults struct {
-	down, paused, slow bool
+	down, paused, slow, skewed bool
 	// last is when the node was last down, paused or slow, or when the others had learned of its return.
 	last     time.Duration
 	aborted  time.Duration // when the node last executed the verb "abort"; never: it has not
@@ -49,7 +49,7 @@ func (f *faults) init(n *Net) {
 // happens records an act.
 func (f *faults) happens(a *sim.Act) {
 	switch a.Verb {
-	case sim.Kill, sim.Crash, sim.Pause, sim.Resume, sim.Slow:
+	case sim.Kill, sim.Crash, sim.Pause, sim.Resume, sim.Slow, sim.Skew:
 		f.nodes[a.Node].happens(a, f.net.Now())
 	case sim.Partition, sim.Cut, sim.Heal, sim.SetLink, sim.ResetLinks:
 		f.links.Happens(a, f.net.Now(), f.net.cfg.Nodes)
@@ -67,8 +67,13 @@ func (f *nodeFaults) happens(a *sim.Act, now time.Duration) {
 		f.paused, f.last = false, max(f.last, now)
 	case sim.Slow:
 		f.slow, f.last = a.Extra > 0, max(f.last, now)
+	case sim.Skew:
+		f.skewed = a.PPM != 0
 	}
 }
+
+// isSlow reports whether a node takes longer for each step than it thinks, or for each second.
+func (f *nodeFaults) isSlow() bool { return f.slow || f.skewed }
 
 // began records that an incarnation of a node begins. After twice the time of discovery, all others have
 // learned that the earlier incarnation died and that the node has returned, see oracle. Until then the node

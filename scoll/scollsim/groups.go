@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
@@ -19,18 +20,33 @@ type namedGroup struct {
 	members *scoll.Membership
 	id      scoll.GroupID // zero until the group is created; of an out-of-band group Index is its number
 	made    bool
-	creator sim.NodeID   // the node that created the group, unless it is out-of-band
-	deaths  uint64       // how often the creator had died when it created the group
-	ending  bool         // the group is being destroyed
-	failed  scoll.Status // status of the group's creation or destruction
+	creator sim.NodeID    // the node that created the group, unless it is out-of-band
+	deaths  uint64        // how often the creator had died when it created the group
+	ending  bool          // the group is being destroyed, or was
+	ended   bool          // the group was destroyed at all members
+	failed  scoll.Status  // status of the group's creation or destruction
+	changed time.Duration // when the list of an out-of-band group changed last
 }
 
 // created is called when a group was created, or destroyed.
 func (g *namedGroup) created(id scoll.GroupID, s scoll.Status) {
-	g.made, g.failed = s == scoll.OK && !g.ending, s
+	g.made, g.ended, g.failed = s == scoll.OK && !g.ending, s == scoll.OK && g.ending, s
 	if !g.ending && id.Creator.IsValid() {
 		g.id = id
 	}
+}
+
+// refused is called when a group cannot be destroyed: "refused with EBUSY while broadcasts over the group are under
+// way" (docs/collectives.md), or because the node has no such group.
+func (g *namedGroup) refused() { g.ending = false }
+
+// destroyed is called with the result of Group.Destroy.
+func (g *namedGroup) destroyed(s scoll.Status) {
+	if s == scoll.EBUSY {
+		g.refused()
+		return
+	}
+	g.created(g.id, s)
 }
 
 // groups has the groups of a run.
@@ -41,10 +57,18 @@ type groups struct {
 	memberships map[string]*scoll.Membership
 }
 
-// endedGroup reports whether a group may have ended, because its creator died.
-func (n *Net) endedGroup(name string) bool {
+// endedGroup reports whether a group may have ended at a node, because it was destroyed, or because the creator has
+// died: "members also end a group when discovery reports that its creator died or restarted" (docs/collectives.md).
+// Without discovery only the creator itself knows.
+func (n *Net) endedGroup(name string, at sim.NodeID) bool {
 	g := n.groups.byName[name]
-	return g == nil || !g.oob && n.oracle.deaths[g.creator] != g.deaths
+	return g == nil || g.ending || !g.oob && n.oracle.deaths[g.creator] != g.deaths && (n.oracle.on() || at == g.creator)
+}
+
+// relisted reports whether the list of a broadcast's group has changed since the broadcast began.
+func (n *Net) relisted(b *Broadcast) bool {
+	g := n.groups.byName[b.Group]
+	return g != nil && g.oob && g.changed >= b.Begun
 }
 
 // maxRegular bounds the members of regular groups. Every member of such a group has a list of
@@ -61,13 +85,22 @@ func (g *groups) add(args scenario.Args) (*namedGroup, error) {
 	if members.Len() > maxRegular && kind != kindOOB {
 		return nil, fmt.Errorf("scollsim: group %s has %d members, each of which keeps a list of all: want %d at most, or kind oob", name, members.Len(), maxRegular)
 	}
-	k := &namedGroup{name: name, oob: kind == kindOOB, members: members}
+	k := &namedGroup{name: name, oob: kind == kindOOB, members: members, changed: never}
 	if k.oob {
 		k.id, k.made = scoll.GroupID{Index: uint64(len(g.list))}, true
 	}
 	g.byName[name] = k
 	g.list = append(g.list, k)
 	return k, nil
+}
+
+// relist changes the list of an out-of-band group: all nodes map the group to it from now on.
+func (g *groups) relist(k *namedGroup, nodes string, now time.Duration) error {
+	members, err := g.membership(nodes)
+	if err == nil && members != k.members {
+		k.members, k.changed = members, now
+	}
+	return err
 }
 
 // membership returns the membership of some nodes in the order of their numbers, from a cache.

@@ -9,6 +9,7 @@ import (
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/kit"
+	"ulnet/lnet/machine"
 	"ulnet/scoll"
 )
 
@@ -31,9 +32,12 @@ type Broadcast struct {
 	Outcome Outcome       // state of the broadcast
 	Status  scoll.Status  // with NotSent: the reason
 	Begun   time.Duration // when the command "broadcast" of the scenario was executed
-	Done    time.Duration // with Ended: when the root had the result
-	Limit   time.Duration // sum of the timeouts of the broadcast
-	LastRun time.Duration // when a member last began to run the broadcast
+	// Departed is when the root sent the broadcast: at Begun or, with the option places, when its congestion window had
+	// room, until then machine.Never. "Their timeouts begin when they are sent" (docs/collectives.md).
+	Departed time.Duration
+	Done     time.Duration // with Ended: when the root had the result
+	Limit    time.Duration // how long the timeouts of the broadcast allow it to take from Departed on
+	LastRun  time.Duration // when a member last began to run the broadcast
 	// Members are the nodes of the broadcast's tree: all members of the group, or the live ones.
 	Members []sim.NodeID
 	// Answered are the members whose answer arrived at the root; with Ended.
@@ -41,11 +45,13 @@ type Broadcast struct {
 	// Missing are the members that the root reports as unreached.
 	Missing []Missing
 
-	order   order // what the scenario wants of the broadcast
-	excused bool  // the root was paused, slowed down or skewed
-	exact   bool  // the method isExact was called, and has found nothing wrong
-	ran     []run // runs of the broadcast by the latest incarnation that ran it, by node
-	earlier []run // runs by the incarnations before these
+	whole   *scoll.Membership // the group's members when the broadcast began
+	order   order             // what the scenario wants of the broadcast
+	excused bool              // the root was paused, slowed down or skewed
+	late    bool              // the broadcast begins after the group had ended at all members: "nothing can be sent over it afterwards (ENOGROUP)" (docs/collectives.md)
+	exact   bool              // the method isExact was called, and has found nothing wrong
+	ran     []run             // runs of the broadcast by the latest incarnation that ran it, by node
+	earlier []run             // runs by the incarnations before these
 }
 
 // Missing is a member that the root reports as unreached.
@@ -81,8 +87,14 @@ func (n *Net) Broadcasts() []*Broadcast { return n.ledger.list }
 func (l *ledger) begin(root sim.NodeID, args scenario.Args) *Broadcast {
 	nodes := l.net.cfg.Nodes
 	b := &Broadcast{
-		Number: uint32(len(l.list) + 1), Root: root, Group: args.Word(0), Begun: l.net.Now(),
-		order: readOrder(args), ran: make([]run, nodes),
+		Number: uint32(len(l.list) + 1), Root: root, Group: args.Word(0), Begun: l.net.Now(), Departed: l.net.Now(),
+		order: readOrder(args), ran: make([]run, nodes), excused: l.net.faults.nodes[root].isSlow(),
+	}
+	if l.net.hasFewSlots() {
+		b.Departed = machine.Never
+	}
+	if g := l.net.groups.byName[b.Group]; g != nil {
+		b.late, b.whole = g.ended, g.members
 	}
 	l.list = append(l.list, b)
 	l.log(root, history.Send, root, b)
@@ -105,6 +117,9 @@ func (l *ledger) ran(number uint32, incarnation sim.Incarnation) {
 	b := l.of(number)
 	if b == nil {
 		return
+	}
+	if incarnation.Node == b.Root && l.net.hasFewSlots() {
+		b.Departed = l.net.Now()
 	}
 	r, now := &b.ran[incarnation.Node], run{node: incarnation.Node, incarnation: uint32(incarnation.Number)}
 	switch {

@@ -39,7 +39,7 @@ func (n *Net) Begin(root sim.NodeID, args string) *Broadcast {
 // Finish runs the network until a broadcast is over.
 func (n *Net) Finish(b *Broadcast) error {
 	step := max(n.cfg.Scoll.RTT/4, time.Millisecond)
-	for end := n.Now() + 2*b.Limit + slack; b.Outcome == UnderWay; {
+	for end := n.Now() + b.Limit + n.treeTime(b) + time.Second; b.Outcome == UnderWay; {
 		if n.Now() > end {
 			return n.inTime()
 		}

@@ -72,6 +72,7 @@ type Net struct {
 type incarnation interface {
 	groups() []scoll.GroupState
 	stats() scoll.Stats
+	kept() (all, stuck int) // how many requests have not ended, and for how many of these the service does not return
 
 	// The verbs of scenarios.
 	create(g *namedGroup, now bool)

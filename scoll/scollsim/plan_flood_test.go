@@ -27,6 +27,6 @@ func FloodPlan(seed uint64) string {
 	if p.IntN(2) == 0 {
 		p.Line("random faults %d from 1.5s to 3s of %s", 1+p.IntN(2), p.Pick("kill", "crash", "pause", "cut", "slow"))
 	}
-	p.WriteString("expect over\nexpect exact\nexpect missing-right\nexpect once\nexpect idle-if-busy\nexpect intact\nexpect history\n")
+	p.WriteString("expect over\nexpect idle\nexpect exact\nexpect missing-right\nexpect once\nexpect in-time\nexpect idle-if-busy\nexpect intact\nexpect history\n")
 	return p.String()
 }

@@ -1,6 +1,7 @@
 package scollsim
 
 import (
+	"fmt"
 	"strings"
 
 	"ulnet/lnd/sim/scenario/kit"
@@ -51,11 +52,19 @@ func draw(seed uint64, onlyServices bool) string {
 		}
 		p.Line("at %dms do %d broadcast g %s %dms %d", 2000+p.IntN(8000), root, p.Pick(modes...), p.IntN(3)*5, p.IntN(2)*20000)
 	}
+	if kind == "oob" {
+		for range p.IntN(2) * (1 + p.IntN(2)) {
+			first := 1 + p.IntN(n)
+			p.Line("at %dms do 1 list g %s", 2000+p.IntN(8000), p.Pick("all", fmt.Sprintf("%d-%d", first, first+p.IntN(n-first+1))))
+		}
+	} else if p.IntN(3) == 0 {
+		p.Line("at %dms do 1 destroy g", 5000+p.IntN(5000))
+	}
 	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "duplicate", "reorder", "latency", "skew", "slow"}
 	p.Mix(kinds)
 	if !onlyServices {
 		p.Line("random faults %d from 1.5s to 11s of %s", 1+p.IntN(1+min(n/6, 6)), strings.Join(kinds[:1+p.IntN(4)], " "))
 	}
-	p.WriteString("expect over\nexpect exact\nexpect missing-right\nexpect once\nexpect in-time\nexpect intact\nexpect history\n")
+	p.WriteString("expect over\nexpect idle\nexpect exact\nexpect missing-right\nexpect once\nexpect in-time\nexpect intact\nexpect history\n")
 	return p.String()
 }

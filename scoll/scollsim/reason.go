@@ -41,9 +41,6 @@ func (n *Net) judge(b *Broadcast) error {
 	for _, m := range b.Missing {
 		j.statuses[m.Node] = m.Status
 	}
-	if n.endedGroup(b.Group) {
-		return nil // the group has ended, so any member may be missing: "... nor then, or it has ended": the subtree, of every child
-	}
 	for rank := range b.Members {
 		if err := j.member(rank); err != nil {
 			return err
@@ -105,6 +102,9 @@ func (j *judgement) reasons(rank int, status scoll.Status) (must, may bool) {
 func (j *judgement) failures(rank int) (list []failure) {
 	f, id := &j.net.faults, j.Members[rank]
 	above, below := j.tree.Parent(rank)
+	if j.net.endedGroup(j.Group, id) { // "the group is not known ... nor then, or it has ended", "of an earlier incarnation ... of the group's creator"
+		list = append(list, failure{status: scoll.ENOGROUP, itself: true, subtree: true}, failure{status: scoll.EREBOOT, itself: true, subtree: true})
+	}
 	switch {
 	case f.impaired(id, j.Begun), // "discovery says the child died", "the child does not answer in time"
 		below && (f.poor(id, j.Members[above], j.Begun) || f.stranger(id, j.Members[above], j.Begun)), // "the request cannot be sent", "the child does not answer in time"
@@ -116,6 +116,9 @@ func (j *judgement) failures(rank int) (list []failure) {
 	}
 	if below && j.manyRounds() { // "the child does not answer in time"
 		list = append(list, failure{status: scoll.ETIMEDOUT, itself: true, subtree: true}, j.lost())
+	}
+	if j.net.relisted(j.Broadcast) { // "out-of-band groups differ"
+		list = append(list, failure{status: scoll.ESTALE, itself: true, subtree: true})
 	}
 	did := f.did(id, j.Begun)
 	for _, s := range did {

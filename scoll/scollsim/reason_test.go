@@ -34,6 +34,16 @@ func TestReasons(t *testing.T) {
 			}
 		}
 	}
+	ended := func(discovery time.Duration, ending bool, deaths uint64) func(*Net) { // node 5 has created the group
+		return func(n *Net) {
+			n.cfg.Discovery = discovery
+			n.groups.byName["g"] = &namedGroup{creator: 4, ending: ending, changed: never}
+			n.oracle.deaths[4] = deaths
+		}
+	}
+	relisted := func(at time.Duration) func(*Net) {
+		return func(n *Net) { n.groups.byName["g"].changed = at }
+	}
 	lossy := link.Change{Fields: link.FieldLoss, To: link.Quality{Loss: 0.1}}
 	tests := []struct {
 		name    string
@@ -69,12 +79,22 @@ func TestReasons(t *testing.T) {
 		{"cut from another member", act(sim.Act{Verb: sim.Cut, From: sim.Nodes(3), To: sim.Nodes(1)}), missing{4: scoll.ETIMEDOUT}, "node 4 " + unfounded},
 		{"on the side of the parent", act(sim.Act{Verb: sim.Partition, Sets: []sim.NodeSet{sim.Nodes(2, 3)}}), missing{3: scoll.ETIMEDOUT, 2: scoll.ETIMEDOUT}, "node 2 " + unfounded},
 		{"a lossy link to the parent", act(sim.Act{Verb: sim.SetLink, From: sim.Nodes(2), To: sim.AllNodes, Change: lossy}), missing{4: scoll.ETIMEDOUT}, ""},
+		{"the creator died, and members have no group", ended(time.Second, false, 1), missing{3: scoll.ENOGROUP, 4: scoll.ENOGROUP, 5: scoll.EREBOOT}, ""},
+		{"the creator died, and a member is late", ended(time.Second, false, 1), missing{4: scoll.ETIMEDOUT}, "node 4 " + unfounded},
+		{"the creator died, and only it can know", ended(0, false, 1), missing{5: scoll.ENOGROUP}, ""},
+		{"the creator died, and another member cannot know", ended(0, false, 1), missing{4: scoll.ENOGROUP}, "node 4 " + unfounded},
+		{"the creator lives", ended(time.Second, false, 0), missing{4: scoll.ENOGROUP}, "node 4 " + unfounded},
+		{"the group is being destroyed", ended(0, true, 0), missing{3: scoll.ENOGROUP, 4: scoll.ENOGROUP}, ""},
+		{"the group is being destroyed, and a member is late", ended(0, true, 0), missing{4: scoll.ETIMEDOUT}, "node 4 " + unfounded},
+		{"the list changes", relisted(0), missing{3: scoll.ESTALE, 4: scoll.ESTALE}, ""},
+		{"the list changes, and a member is late", relisted(0), missing{4: scoll.ETIMEDOUT}, "node 4 " + unfounded},
+		{"the list changed before", relisted(-1), missing{4: scoll.ESTALE}, "node 4 " + unfounded},
 		{"the verb abort", func(n *Net) { n.faults.nodes[2].aborted = 0 }, missing{4: scoll.ECANCELED}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			n := prepare(Config{Network: scenario.Network{Nodes: 6, Topology: &sim.Flat{}}})
-			n.groups.byName["g"] = &namedGroup{oob: true}
+			n.groups.byName["g"] = &namedGroup{oob: true, changed: never}
 			for id := range sim.NodeID(6) {
 				n.faults.began(id)
 			}
@@ -119,7 +139,7 @@ func TestReasonsEnd(t *testing.T) {
 // members for that reason, although a later broadcast, which ended first, got their answers.
 func TestReasonsConnection(t *testing.T) {
 	n := prepare(Config{Network: scenario.Network{Nodes: 6, Topology: &sim.Flat{}}, Stacks: true})
-	n.groups.byName["g"] = &namedGroup{oob: true}
+	n.groups.byName["g"] = &namedGroup{oob: true, changed: never}
 	for id := range sim.NodeID(6) {
 		n.faults.began(id)
 	}

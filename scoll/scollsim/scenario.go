@@ -43,6 +43,7 @@ var Protocol = &scenario.Protocol{
 			{Name: "payload", Kind: scenario.Count, Most: scoll.MaxMessage, Optional: true},
 		}, Doc: "the node sends: mode all, live (to those), last (for the last time) or live-last (both); services may take so long; bytes of bulk data and of payload"},
 		{Name: "destroy", Args: []scenario.Arg{groupArg}, Doc: "the node destroys a group that it made"},
+		{Name: "list", Args: []scenario.Arg{groupArg, nodesArg}, Doc: "all nodes map an out-of-band group to these nodes from now on"},
 		{Name: "abort", Doc: "the node ends what it waits for"},
 		{Name: "service", Args: []scenario.Arg{
 			{Name: "kind", Kind: scenario.Choice, Choices: serviceKinds}, {Name: "time", Kind: scenario.Duration, Optional: true},

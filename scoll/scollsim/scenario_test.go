@@ -82,6 +82,78 @@ expect over
 `+always, 2)
 }
 
+// TestDestroyGroup: SC-84: a group that is destroyed has ended on all members, and none of them can send over it.
+// While a broadcast is under way the group cannot be destroyed.
+func TestDestroyGroup(t *testing.T) {
+	spec.Covers(t, "SC-84")
+	levels(t, `protocol scoll
+nodes 16
+run 8s
+link latency 1ms±500µs
+set rtt 4ms
+set history on
+at 0s do 1 create g delayed
+at 1s do 9 service slow 200ms
+at 1s do 1 broadcast g all 300ms
+at 1.1s do 1 destroy g
+never gone g from 1.1s to 3s
+never idle from 1.1s to 1.15s
+at 3s do 1 destroy g
+expect gone g within 100ms
+expect knows 0 within 100ms
+at 4s do 1 broadcast g
+expect not-sent no-group within 1ms
+at 5s do 9 broadcast g
+expect not-sent no-group within 1ms
+expect over
+expect idle
+`+always, 2)
+}
+
+// TestListChanges: SC-93: the list of an out-of-band group changes at all nodes at once. Broadcasts go to the new
+// members from then on, and a node that is no member any more cannot send.
+func TestListChanges(t *testing.T) {
+	spec.Covers(t, "SC-93")
+	levels(t, `protocol scoll
+nodes 16
+run 6s
+link latency 1ms±500µs
+set rtt 4ms
+set history on
+at 0s do 1 create g oob
+at 1s do 1 broadcast g
+expect reached-all within 100ms
+at 2s do 1 list g 3-9
+at 2s do 3 broadcast g
+expect reached-all within 100ms
+at 3s do 1 broadcast g
+expect not-sent within 1ms
+at 4s do 5 broadcast g
+at 4.0005s do 5 list g all # members that the request reaches later have another list
+expect over within 100ms
+at 5s do 5 broadcast g
+expect reached-all within 100ms
+expect idle
+`+always, 2)
+}
+
+// TestStuckIsKept: requests of a service that does not return stay, and no others.
+func TestStuckIsKept(t *testing.T) {
+	levels(t, `protocol scoll
+nodes 8
+run 4s
+link latency 1ms
+set rtt 4ms
+set history on
+at 0s do 1 create g delayed
+at 1s do 5 service stuck
+at 1s do 1 broadcast g
+expect unreached 5 timed-out within 100ms
+at 2s kill 1
+expect idle
+`+always, 1)
+}
+
 // TestDeaths: SC-130, SC-137, SC-97, SC-101: after a death a broadcast to all is refused, one to the live
 // members reaches them, and one that is under way ends as soon as discovery reports the death.
 func TestDeaths(t *testing.T) {

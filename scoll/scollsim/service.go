@@ -62,6 +62,8 @@ func (p *program) ours(e *engine.Effect) {
 	case *namedGroup:
 		if e.Kind == engine.Created {
 			t.created(e.Group, e.Status)
+		} else if e.Kind == engine.Refused {
+			t.refused()
 		}
 	case *Broadcast:
 		if e.Kind == engine.Refused {
@@ -76,7 +78,7 @@ func (p *program) ours(e *engine.Effect) {
 // roster returns the nodes to which a broadcast goes. If it goes to the live members, roster checks that
 // these are the members of the group that this node takes for alive.
 func (p *program) roster(b *Broadcast, got *scoll.Membership) []sim.NodeID {
-	members, want := nodesOf(got), nodesOf(p.net.groups.byName[b.Group].members)
+	members, want := nodesOf(got), nodesOf(b.whole)
 	if b.order.isLive() && p.net.oracle.on() {
 		want = slices.DeleteFunc(want, func(id sim.NodeID) bool { return id != p.id && p.isDead(id) })
 	}

@@ -106,7 +106,7 @@ func (k *stack) create(g *namedGroup, now bool) {
 func (k *stack) destroy(g *namedGroup) {
 	if h := k.handles[g.id]; h != nil {
 		g.ending = true
-		h.Destroy(func(err error) { g.created(g.id, wire.StatusOf(err)) })
+		h.Destroy(func(err error) { g.destroyed(wire.StatusOf(err)) })
 	}
 }
 
@@ -164,7 +164,7 @@ func (k *stack) request(g *scoll.Group, b *Broadcast) error {
 // roster records the members of a broadcast: all of the group or, in the view of this node,
 // the live ones.
 func (k *stack) roster(b *Broadcast) {
-	members := nodesOf(k.net.groups.byName[b.Group].members)
+	members := nodesOf(b.whole)
 	if b.order.isLive() && k.net.oracle.on() {
 		members = slices.DeleteFunc(members, func(id sim.NodeID) bool { return id != b.Root && !k.view.nodes[id].alive })
 	}
