@@ -136,3 +136,48 @@ func TestLeaverUnfinished(t *testing.T) {
 		w.await(w.send(0, "y"))
 	}
 }
+
+// TestLeaverServesLonger: RM-A11, RM-2: a member that leaves lacks a message, and serves messages for longer than the
+// manager's LeaveAfter. As long as the manager hears it, the message waits for it.
+func TestLeaverServesLonger(t *testing.T) {
+	spec.Covers(t, "RM-A11", "RM-2")
+	w, _ := tallied(t, 5, nil, func(w *world, _ *sim.Config[*packet]) { w.cfg.LeaveAfter = time.Minute })
+	w.loss = func(_, to sim.NodeID, p *packet) bool { return to == 4 && p.kind != Instructed }
+	s := w.send(0, "x")
+	w.net.Command(4, "leave")
+	w.run(30 * time.Second)
+	if s.done || w.hosts[4].m.state != leaving {
+		t.Fatalf("node 4 is %v, %+v", w.hosts[4].m.state, s)
+	}
+	w.loss = nil
+	w.await(s)
+	w.want("x", w.all()...)
+	if len(s.failed) > 0 {
+		t.Errorf("failed: %v", s.failed)
+	}
+}
+
+// TestLeaverDies: RM-A11: a member dies while it leaves, and the manager is not told. After LeaveAfter the member counts as
+// ended, but not while the manager hears too few members.
+func TestLeaverDies(t *testing.T) {
+	spec.Covers(t, "RM-A11")
+	for _, alone := range []bool{false, true} {
+		w, _ := tallied(t, 5, nil, nil)
+		w.loss = func(_, to sim.NodeID, p *packet) bool { return to == 4 && p.kind != Instructed }
+		s := w.send(0, "x")
+		w.net.Command(4, "leave")
+		w.run(500 * time.Millisecond)
+		w.net.Kill(4)
+		if alone {
+			w.net.Partition(sim.Nodes(0))
+		}
+		w.run(11 * time.Second)
+		if g := w.hosts[0].g; s.done == alone || g.alone != alone || (len(g.leavers) > 0) != alone {
+			t.Errorf("alone %v: %+v, %d leave", g.alone, s, len(g.leavers))
+		}
+		w.net.Heal()
+		if w.await(s); len(s.failed) != 1 || s.lost != nil {
+			t.Errorf("failed %v, %v", s.failed, s.lost)
+		}
+	}
+}

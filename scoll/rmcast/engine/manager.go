@@ -36,7 +36,7 @@ type managed struct {
 	oldest        wire.Version  // the member sends nothing under versions below (RM-A7)
 	fewAt         time.Duration // when the member last used no list that is too old, see noteKeeping
 	last          wire.Version  // of a leaving member: the last list that it is on
-	leaveBy       time.Duration
+	leaveBy       time.Duration // of a leaving member: from then on it counts as ended if it is silent, see dropLeavers
 	sentAt        time.Duration
 	tries         uint8
 	rejoinsAt     time.Duration // when the member asked to join, although it had a list; 0: it has not, or has reported since
@@ -381,9 +381,6 @@ func (g *Manager) wake() time.Duration {
 		if m.listed && m.known != g.version {
 			wake = min(wake, m.sentAt+g.patience(m))
 		}
-	}
-	for _, m := range g.leavers {
-		wake = min(wake, m.leaveBy)
 	}
 	if g.changed {
 		if at := g.pace(); at > g.now {

@@ -38,7 +38,8 @@ type ManagerConfig struct {
 	// Heartbeat is the interval at which the other managers are told that this one is active.
 	// Takeover is the silence after which the next one takes over. Defaults 500 ms and 3 s.
 	Heartbeat, Takeover time.Duration
-	// LeaveAfter bounds how long a leaving member serves the messages in flight. Default 10 s.
+	// LeaveAfter is how long a leaving member may serve the messages in flight without being heard; then it counts as
+	// ended. At least Config.LeaveAfter of all members. Default 10 s.
 	LeaveAfter time.Duration
 	// MemberTimeout is how long the manager hears nothing of a member until the member is left behind, if the members
 	// that are heard are a majority; members report each half second. It does not end the wait for a member that the

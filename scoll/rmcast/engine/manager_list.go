@@ -9,12 +9,6 @@ import (
 // settle makes a version usable once all members have its list. Then it publishes the changes
 // that waited for that, and drops versions that no member uses (RM-A7, RM-A9).
 func (g *Manager) settle() {
-	for i := 0; i < len(g.leavers); i++ {
-		if m := g.leavers[i]; m.leaveBy <= g.now {
-			g.fail(false, func(x *managed) bool { return x == m })
-			i = -1
-		}
-	}
 	tell := false
 	all := !slices.ContainsFunc(g.members, func(m *managed) bool { return m.listed && m.known != g.version })
 	if all && g.usable != g.version && g.version.IsValid() {

@@ -101,6 +101,7 @@ func (g *Manager) watch() {
 	}
 	g.weigh()
 	g.dropUnacknowledged()
+	g.dropLeavers()
 	if g.cfg.MemberTimeout > 0 && !g.alone {
 		g.dropSilent()
 	}
@@ -179,6 +180,17 @@ func (g *Manager) dropUnacknowledged() {
 		}
 	}
 	g.fail(false, late)
+}
+
+// dropLeavers counts leaving members as ended that are not heard any more after LeaveAfter. A leaving member that is heard
+// is alive and may lack messages, so these wait for it: its own LeaveAfter bounds how long.
+func (g *Manager) dropLeavers() {
+	late := func(m *managed) bool {
+		return m.leaveBy > 0 && m.leaveBy <= g.now && g.silence(m) >= g.cfg.Takeover
+	}
+	if !g.alone && slices.ContainsFunc(g.leavers, late) {
+		g.fail(false, late)
+	}
 }
 
 // delayed is how long a node must wait until it may join.
