@@ -73,6 +73,7 @@ type Manager struct {
 	claims   []claim
 	moves    int // how often this manager chose an epoch above one that a single member reported, since the latest list
 	askedAt  time.Duration
+	reportAt time.Duration // when a node last reported that it knows a list
 	standby  waiting
 	admitted admitted
 	wall     wallClock
@@ -240,6 +241,9 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 	delete(g.dead, from)
 	g.spoke(from, o.Incarnation)
 	g.fail(false, func(m *managed) bool { return m.NID == from })
+	if g.alone && g.noneLeft() {
+		g.setAlone(false)
+	}
 	switch {
 	case g.alone:
 		g.deny(from, o, wire.RefusedQuorum)
@@ -260,6 +264,12 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 	m.limits(&g.cfg, o)
 	g.add(m)
 	g.next++
+}
+
+// noneLeft reports whether a manager without a list has heard of no node for a while that knows one: the members that it
+// has asked, in vain, have left since.
+func (g *Manager) noneLeft() bool {
+	return !g.version.IsValid() && len(g.collect.probes) == 0 && !g.wasPaused() && g.now-max(g.reportAt, g.patientAt) >= g.cfg.Takeover
 }
 
 // rejoins handles a request to join with the ID of a member. If the member has not had a list yet, the list or its
@@ -299,6 +309,9 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 	if o.Version.Epoch == g.epoch && o.Version.Compare(g.version) > 0 {
 		g.stats.Malformed++ // the list is invented: only this manager makes lists of this epoch
 		return
+	}
+	if o.Version.IsValid() {
+		g.reportAt = g.now
 	}
 	id := wire.ID{NID: from, Incarnation: o.Incarnation}
 	m := g.find(id)

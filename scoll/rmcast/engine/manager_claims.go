@@ -31,6 +31,9 @@ const maxMoves = 3
 // claimed handles a report of an epoch above this manager's.
 func (g *Manager) claimed(from nid.NID, o *wire.Order) {
 	g.stats.Claims++
+	if o.Version.IsValid() {
+		g.reportAt = g.now
+	}
 	if m := g.find(wire.ID{NID: from, Incarnation: o.Incarnation}); m != nil {
 		m.heardAt = g.now
 	}

@@ -261,6 +261,34 @@ func TestClusterRestarts(t *testing.T) {
 	}
 }
 
+// TestNoMemberLeft: RM-A9: a manager restarts, and most members do not answer it. A node that wants to join waits as long
+// as one member reports. That member leaves, and no node knows of a list any more. Then nodes that join form a group.
+func TestNoMemberLeft(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	for _, managers := range []int{1, 2} {
+		w := parted(t, 3, managers)
+		w.rejoin = false
+		w.net.Crash(0)
+		w.net.Crash(2)
+		w.run(time.Second)
+		w.net.Start(0, false)
+		w.run(5 * time.Second)
+		w.net.Start(2, false)
+		w.run(0)
+		w.net.Command(2, "join")
+		if w.run(10 * time.Second); managers == 1 && w.hosts[2].m.state != joining {
+			t.Fatalf("node 2 is %v", w.hosts[2].m.state)
+		}
+		w.net.Command(1, "leave")
+		if w.run(w.hosts[1].m.cfg.LeaveAfter); w.hosts[1].m.state != out {
+			t.Fatalf("%d managers: node 1 is %v", managers, w.hosts[1].m.state)
+		}
+		w.net.Command(0, "join")
+		w.net.Command(1, "join")
+		w.honest("all have left", 30*time.Second)
+	}
+}
+
 // TestTwoGroups: two managers have started independently. The manager that hears more members
 // stays and loses no member, although the second manager has a later epoch. The members of the
 // second manager join the first one. The result does not depend on whether the state or the
