@@ -15,7 +15,7 @@ type tombstones struct {
 	queue        []slot                      // clients and times, in the order in which their tombstones expire
 	compactAt    int                         // length of the queue from which on outdated entries are dropped
 	max          int
-	counts       [shares]int32 // number of tombstones in each group of NIDs, see shareOf
+	counts       [shares]int32 // number of clients whose latest tombstone is in each group of NIDs, see shareOf
 }
 
 type tombstone struct {
@@ -27,7 +27,7 @@ type tombstone struct {
 	known       *known        // name and process of the client; nil: not known or not kept
 	taken       *withdrawals  // withdrawals of evictions of the incarnation, and tombstones of earlier incarnations; nil: there are none
 	noChoice    time.Duration // active time at which a tombstone of this incarnation that names no choice of a master expires, see noChoiceTold; 0: there is none
-	by          uint16        // group of NIDs, by shareOf, to which the client belongs
+	by          uint16        // group of NIDs, by shareOf, to which the client's node belongs
 	void        bool          // the eviction does not count any more: the tombstone refuses nothing
 	left        bool          // the client has disconnected from this server, and no server evicted it: other servers are not told
 }
@@ -65,7 +65,7 @@ func (t *tombstones) add(id wire.ClientID, g tombstone, of nid.NID) (forgot uint
 	old, had := t.of(id, g.incarnation)
 	latest := t.incarnations[id]
 	g.until, g.from, g.noChoice, g.taken = max(g.until, old.until), noSlot, old.noChoice, old.taken
-	g.known, g.by = cmp.Or(old.known, latest.known), latest.by
+	g.known, g.by = cmp.Or(old.known, latest.known), old.by
 	if of.IsValid() {
 		g.by = shareOf(of)
 	}
@@ -105,13 +105,19 @@ func (t *tombstones) expire(now time.Duration) {
 	}
 }
 
-// pop removes the first entry of the queue, and its tombstone unless the entry is outdated.
-func (t *tombstones) pop() {
+// pop removes the first entry of the queue, and its tombstones unless the entry is outdated. The result is how many
+// tombstones it removed.
+func (t *tombstones) pop() (removed int) {
 	p := t.queue[0]
 	t.queue = t.queue[1:]
 	if t.current(p) {
-		t.keep(p.id, slices.DeleteFunc(t.list(p.id), p.ends))
+		list := t.list(p.id)
+		removed = len(list)
+		list = slices.DeleteFunc(list, p.ends)
+		removed -= len(list)
+		t.keep(p.id, list)
 	}
+	return removed
 }
 
 // current reports whether a tombstone expires at the time of the entry.

@@ -52,11 +52,11 @@ func (t *tombstones) remove(id wire.ClientID) {
 // relieve makes room, and returns how many tombstones it removed. If a NID exceeds its share,
 // relieve removes the oldest tombstones of that NID. It leaves three quarters of the share, so
 // that the scan that finds them is rarely needed. Otherwise it removes the oldest tombstone of
-// all.
+// all. A client that has another tombstone, of an earlier incarnation, then belongs to the group of that one.
 func (t *tombstones) relieve() (forgot uint64) {
-	before, share := len(t.incarnations), max(t.max/partOfOne, 1)
+	share := max(t.max/partOfOne, 1)
 	most := 1
-	if before-int(t.counts[0]) > share { // tombstones of a store, without NIDs, would call for the loop a million times at a start
+	if len(t.incarnations)-int(t.counts[0]) > share { // tombstones of a store, without NIDs, would call for the loop a million times at a start
 		for by := 2; by < shares; by++ {
 			if t.counts[by] > t.counts[most] {
 				most = by
@@ -64,14 +64,14 @@ func (t *tombstones) relieve() (forgot uint64) {
 		}
 	}
 	if int(t.counts[most]) <= share {
-		t.pop()
-		return uint64(before - len(t.incarnations))
+		return uint64(t.pop())
 	}
 	left := int32(max(share*3/4, 1))
 	for _, p := range t.queue {
-		if g, ok := t.incarnations[p.id]; ok && int(g.by) == most && g.until == p.until && t.counts[most] > left {
-			t.remove(p.id)
+		if g, ok := t.incarnations[p.id]; ok && int(g.by) == most && p.ends(g) && t.counts[most] > left {
+			t.keep(p.id, t.list(p.id)[1:])
+			forgot++
 		}
 	}
-	return uint64(before - len(t.incarnations))
+	return forgot
 }

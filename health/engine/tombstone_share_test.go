@@ -8,40 +8,46 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestTombstonesOfOneNode: CH-65: a node that connects and leaves with one id after the other
-// displaces its own tombstones, not the older ones of other nodes.
+// TestTombstonesOfOneNode: CH-65, CH-A1: a node that connects and leaves with one id after the other
+// displaces its own tombstones, not the older ones of other nodes, even if it has also used the ids of
+// these nodes, in later incarnations.
 func TestTombstonesOfOneNode(t *testing.T) {
-	spec.Covers(t, "CH-65")
-	const room, honest = 160, 40
-	h := newHarness(t, func(cfg *ServerConfig) { cfg.MaxTombstones = room })
-	leave := func(from nid.ProcessID, id wire.ClientID) {
-		h.message(from, wire.Message{Kind: wire.Connect, Client: id, Incarnation: 1, Server: otherA, Epoch: 1})
-		h.message(from, wire.Message{Kind: wire.Disconnect, Client: id, Incarnation: 1})
-		if _, ok := h.s.Buried(id); !ok {
-			t.Fatalf("%v leaves no tombstone", id)
+	spec.Covers(t, "CH-65", "CH-A1")
+	for _, used := range []int{0, 40} {
+		const room, honest = 160, 40
+		h := newHarness(t, func(cfg *ServerConfig) { cfg.MaxTombstones = room })
+		leave := func(from nid.ProcessID, id wire.ClientID, incarnation uint64) {
+			h.message(from, wire.Message{Kind: wire.Connect, Client: id, Incarnation: incarnation, Server: otherA, Epoch: 1})
+			h.message(from, wire.Message{Kind: wire.Disconnect, Client: id, Incarnation: incarnation})
+			if n, ok := h.s.Buried(id); !ok || n != incarnation {
+				t.Fatalf("%v leaves no tombstone", id)
+			}
 		}
-	}
-	for i := range honest {
-		leave(nid.ProcessID{NID: nid.FromNumber(host.NID.Net(), 20<<24+uint32(i)), PID: nid.LustrePID}, wire.ClientID{1, byte(i)})
-	}
-	for i := range 10 * room {
-		leave(stranger, wire.ClientID{2, byte(i), byte(i >> 8)})
-		if n := h.s.Status().Tombstones; n > room {
-			t.Fatalf("%d tombstones", n)
+		for i := range honest {
+			leave(nid.ProcessID{NID: nid.FromNumber(host.NID.Net(), 20<<24+uint32(i)), PID: nid.LustrePID}, wire.ClientID{1, byte(i)}, 1)
 		}
-	}
-	for i := range honest {
-		if _, ok := h.s.Buried(wire.ClientID{1, byte(i)}); !ok {
-			t.Fatalf("the tombstone of client %d is gone", i)
+		for i := range used {
+			leave(stranger, wire.ClientID{1, byte(i)}, 2)
 		}
-	}
-	if n, all := h.s.Status().Tombstones, h.s.Stats().Forgotten; uint64(n)+all != 11*room-(room-honest) {
-		t.Errorf("%d are left and %d forgotten", n, all)
-	}
-	h.wantFetchedShare(wire.ClientID{3})
-	h.advance(minTombstone + h.s.cfg.Tick)
-	if h.s.tombstones.counts != [shares]int32{} || len(h.s.tombstones.incarnations) != 0 {
-		t.Error("they count when they are over")
+		for i := range 10 * room {
+			leave(stranger, wire.ClientID{2, byte(i), byte(i >> 8)}, 1)
+			if n := h.s.Status().Tombstones; n > room {
+				t.Fatalf("%d tombstones", n)
+			}
+		}
+		for i := range honest {
+			if n, ok := h.s.Buried(wire.ClientID{1, byte(i)}); !ok || n != 1 {
+				t.Fatalf("%d ids used: the tombstone of client %d is gone: %d (%v)", used, i, n, ok)
+			}
+		}
+		if n, all := h.s.Status().Tombstones, h.s.Stats().Forgotten; n+int(all) != honest+used+10*room {
+			t.Errorf("%d ids used: %d are left and %d forgotten", used, n, all)
+		}
+		h.wantFetchedShare(wire.ClientID{3})
+		h.advance(minTombstone + h.s.cfg.Tick)
+		if h.s.tombstones.counts != [shares]int32{} || len(h.s.tombstones.incarnations) != 0 {
+			t.Error("they count when they are over")
+		}
 	}
 }
 
