@@ -3,6 +3,7 @@ package lnet_test
 import (
 	"syscall"
 	"testing"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
@@ -98,6 +99,39 @@ func TestGatewaySick(t *testing.T) {
 	r.node.SetRouteSettings(half, false)
 	if rt := r.node.Routes()[0]; !rt.Alive {
 		t.Errorf("the route is down: %s", rt.Reason)
+	}
+}
+
+// TestGatewayNotBlamed: an answer that does not come lowers the health of the gateway by which its request went, so that
+// routes by it are down. It does not if the gateway has brought a message, or sent one of its own, since the request
+// was sent: then the routes serve for messages to the other nodes beyond it.
+func TestGatewayNotBlamed(t *testing.T) {
+	spec.Covers(t, "HV-12")
+	for _, c := range []struct {
+		name   string
+		source nid.NID // source of a message that comes by the gateway; not valid: none comes
+		at     time.Duration
+		health int
+	}{
+		{"nothing comes", nid.NID{}, 0, 900},
+		{"another node beyond is heard before", peer1, time.Second, 900},
+		{"another node beyond is heard since", peer1, 3 * time.Second, 1000},
+		{"the gateway is heard since", peerA, 3 * time.Second, 1000},
+	} {
+		r := newRouted(t)
+		r.routes(peerA, routing, wire.NIStatus{NID: gwFar, Status: wire.StatusUp})
+		r.send(peer1, 1)
+		r.finalize(nil)
+		if c.source.IsValid() {
+			d := from(peerA, c.source)
+			d.ReceivedAt = r.node.Clock().Now() + c.at
+			r.arrives(r.ni, d)
+			r.up.Delivered(r.ni, d, nil)
+		}
+		r.node.CountResponseTimeout(peerA, r.node.Clock().Now()+2*time.Second)
+		if got, _, ok := r.node.Condition(recovery.Target{NID: peerA}); !ok || got != c.health {
+			t.Errorf("%s: health %d, want %d", c.name, got, c.health)
+		}
 	}
 }
 

@@ -196,16 +196,20 @@ func (n *Node) ResponseTracking() int { return int(n.tracking.Load()) }
 func (n *Node) SetResponseTracking(bits int) { n.tracking.Store(int32(bits)) }
 
 // CountResponseTimeout counts an ACK or REPLY that did not come in time. It blames hop, the
-// next hop of the request, if that is known and its node has other NIDs or routes.
-func (n *Node) CountResponseTimeout(hop nid.NID) {
+// next hop of the request, if that is known and its node has other NIDs or routes. A gateway
+// that was heard since the request was sent, at the time asked or before, is not blamed.
+func (n *Node) CountResponseTimeout(hop nid.NID, asked time.Duration) {
 	n.unanswered.Add(1)
 	s := n.Health().Sensitivity
 	if s == 0 || !hop.IsValid() {
 		return
 	}
-	for _, p := range n.paths([]nid.NID{hop}, nil) {
+	paths := n.paths([]nid.NID{hop}, nil)
+	for _, p := range paths {
 		if c := p.describe(recovery.Case{}); (c.PeerRails || c.Router) && !c.Own {
-			p.hurt(s)
+			if !c.Router || !heardSince(paths, asked) {
+				p.hurt(s)
+			}
 			return
 		}
 	}

@@ -75,6 +75,7 @@ type peerNI struct {
 	deadUntil   time.Duration          // until when the NID counts as dead for messages of other nodes, because its process LustrePID could not be reached
 	touched     time.Duration          // when p was made, or its last connection ended
 	behind      atomic.Pointer[peerNI] // if this peer is a router: the sender of the latest message that came through it
+	brought     instant                // if this peer is a router: when it brought a message of another node last
 	vetting     vetting                // vetting of the peer as a router, because it brings messages of other nodes
 
 	account account // the peer's part of the NI's credits; guarded by ni.mu

@@ -376,8 +376,8 @@ func TestResponseTimeout(t *testing.T) {
 			var hop nid.NID
 			r.up.onSent = func(m *lnet.Message, _ error) { hop, _ = m.NextHop() }
 			r.put(1)
-			r.node.CountResponseTimeout(hop)
-			r.node.CountResponseTimeout(nid.NID{}) // no next hop is known for this request, as no path was chosen for it: no NI is blamed
+			r.node.CountResponseTimeout(hop, 0)
+			r.node.CountResponseTimeout(nid.NID{}, 0) // no next hop is known for this request, as no path was chosen for it: no NI is blamed
 			r.wantHealth(2000, c.health)
 			if n := r.node.Stats().ResponseTimeouts; n != 2 {
 				t.Errorf("%d counted, want 2", n)

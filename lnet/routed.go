@@ -2,6 +2,7 @@ package lnet
 
 import (
 	"slices"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
@@ -108,6 +109,9 @@ func (n *Node) revive(gw *gateway, via nid.NID, beyond nid.Net) {
 // header, which the router must have checked. A source behind a gateway counts as a peer that was
 // connected. A source behind another router does not, so a crowded table forgets it sooner.
 func (ni *NI) noteRouted(d *lnd.Delivery) {
+	if router, ok := d.Cache.(*peerNI); ok {
+		router.brought.advance(d.ReceivedAt)
+	}
 	p := ni.behind(d)
 	if p == nil {
 		return // the table has no room: all its peers are busy
@@ -143,6 +147,14 @@ func (ni *NI) behind(d *lnd.Delivery) *peerNI {
 		router.behind.Store(p)
 	}
 	return p
+}
+
+// heardSince reports whether one of the peers has sent a message of its own, or brought one of another node, after an instant.
+func heardSince(peers []*peerNI, at time.Duration) bool {
+	return slices.ContainsFunc(peers, func(p *peerNI) bool {
+		brought, _ := p.brought.load()
+		return max(p.lastHeard(), brought) > at
+	})
 }
 
 // beyond reports whether a peer is on another net than the NI, behind gateways. Such a peer has

@@ -186,12 +186,12 @@ func (t *Table) timeOut(d *md, c *call) {
 	e.Initiator, e.Source, e.Sender = c.id, c.id, nid.Any()
 	e.Target = nid.ProcessID{NID: nid.Any(), PID: t.node.PID()}
 	e.OpPtr, e.Offset = c.ptr, uint32(c.offset)
-	hop := c.hop
+	hop, asked := c.hop, c.sample.began
 	t.end(d, c)
 	d.settle()
 	d.begin()
 	d.describe(e)
 	d.mu.Unlock()
-	t.node.CountResponseTimeout(hop)
+	t.node.CountResponseTimeout(hop, asked)
 	t.complete(o, syscall.ETIMEDOUT)
 }

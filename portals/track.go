@@ -182,7 +182,7 @@ func (t *Table) giveUp(d *md) {
 	d.late = true
 	hop := d.hop()
 	t.unlink(d)
-	t.node.CountResponseTimeout(hop)
+	t.node.CountResponseTimeout(hop, t.node.Clock().Now()-t.node.TransactionTimeout())
 }
 
 // eventError returns the error for the event of an operation that ended with err: ETIMEDOUT
