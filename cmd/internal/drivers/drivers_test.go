@@ -3,6 +3,7 @@ package drivers_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,3 +47,23 @@ func TestHintStart(t *testing.T) {
 		}
 	}
 }
+
+// TestAll: each field of Set is an element of All.
+func TestAll(t *testing.T) {
+	if fields, all := reflect.TypeFor[drivers.Set]().NumField(), len(new(drivers.Set).All()); fields != all {
+		t.Errorf("Set has %d drivers, and All returns %d", fields, all)
+	}
+}
+
+// TestOwnNone: the error about a tunable of one NI says that the driver has none, if it shows none.
+func TestOwnNone(t *testing.T) {
+	_, _, err := drivers.Own(unshown{Driver: new(drivers.TCP)}, map[string]int{"turn": 1})
+	if err == nil || !strings.HasSuffix(err.Error(), "it has none") {
+		t.Error(err)
+	}
+}
+
+// unshown is a driver that shows no tunables for an NI.
+type unshown struct{ drivers.Driver }
+
+func (unshown) Shown() string { return "" }

@@ -29,7 +29,7 @@ func Own(d Driver, shown map[string]int) (own map[string]int, ignored []string, 
 		name, ok := names[as]
 		switch {
 		case !ok:
-			return nil, nil, cli.Errnof(syscall.EINVAL, "%s has no tunable %q for an interface: it has %s", d.Name(), as, strings.Join(listed, ", "))
+			return nil, nil, cli.Errnof(syscall.EINVAL, "%s has no tunable %q for an interface: it has %s", d.Name(), as, cmp.Or(strings.Join(listed, ", "), "none"))
 		case !slices.ContainsFunc(has, func(t lnd.Tunable) bool { return t.Name == name }):
 			ignored = append(ignored, as)
 		default:
