@@ -50,22 +50,28 @@ func (g *Manager) noteKeeping() {
 }
 
 // dropKeepers leaves behind members that keep old lists in use, see keepers. It leaves behind at most so many that a
-// majority of the electorate remains; the next ones follow when all remaining members have the new list. In an
-// electorate of two, no majority remains without one of them: dropKeepers then expels that member, which ends its
-// membership itself and joins again. The result is whether dropKeepers has published a list.
-func (g *Manager) dropKeepers() bool {
+// majority of the electorate remains; the next ones follow when all remaining members have the new list. It does so only
+// right after all members have acknowledged a list (acked), and otherwise publishes one first: a member that has just died
+// does not acknowledge it, and is left behind before the keepers. In an electorate of two, no majority remains without one
+// of them: dropKeepers then expels that member, which ends its membership itself and joins again. The result is whether
+// dropKeepers has published a list.
+func (g *Manager) dropKeepers(acked bool) bool {
 	g.noteKeeping()
 	keepers, spare := g.keepers(), g.spare()
 	switch {
 	case len(keepers) == 0 || g.usable != g.version || g.alone || g.cfg.MemberTimeout <= 0:
-	case spare > 0:
+	case spare == 0 && len(g.base.ids) <= 2:
+		g.expel(keepers[0].ID)
+	case spare <= 0:
+	case acked:
 		drop := keepers[:min(spare, len(keepers))]
 		g.stats.Silent += uint64(len(drop))
 		g.fail(true, func(m *managed) bool { return slices.Contains(drop, m) })
 		g.readmit(drop)
 		return true
-	case spare == 0 && len(g.base.ids) <= 2:
-		g.expel(keepers[0].ID)
+	case len(g.collect.probes) == 0 && g.pace() <= g.now:
+		g.publish(true)
+		return true
 	}
 	return false
 }

@@ -14,7 +14,7 @@ func (g *Manager) settle() {
 	if all && g.usable != g.version && g.version.IsValid() {
 		g.usable, tell = g.version, true
 		g.adopt()
-		if g.dropKeepers() {
+		if g.dropKeepers(true) {
 			return
 		}
 	}

@@ -105,7 +105,7 @@ func (g *Manager) watch() {
 	if g.cfg.MemberTimeout > 0 && !g.alone {
 		g.dropSilent()
 	}
-	g.dropKeepers()
+	g.dropKeepers(false)
 }
 
 // discount takes members that were left behind out of the electorate when they are known to have ended, as when their

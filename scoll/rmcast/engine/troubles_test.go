@@ -82,7 +82,7 @@ func (c trouble) run(t *testing.T) {
 	for i := range c.senders {
 		w.send(sim.NodeID(c.n-i)%sim.NodeID(c.n), fmt.Sprint("message of ", i))
 	}
-	g, most, majority := w.hosts[0].g, 0, false
+	most, majority := 0, false
 	if c.early {
 		majority = c.kill(w)
 	}
@@ -92,7 +92,6 @@ func (c trouble) run(t *testing.T) {
 		most = max(most, c.kept(w))
 	}
 	if !c.early {
-		w.quiet(g)
 		majority = c.kill(w)
 	}
 	for range 20 {
@@ -121,19 +120,6 @@ func (c trouble) kill(w *world) bool {
 		}
 	}
 	return 2*live > of
-}
-
-// quiet runs the world until the manager will leave no member behind in the next four Heartbeats: it would not notice
-// in time that other members have died.
-func (w *world) quiet(g *Manager) {
-	soon := func(m *managed) bool { return m.fewAt+g.cfg.MemberTimeout-w.net.Now() < 4*g.cfg.Heartbeat }
-	for range 100 {
-		if !slices.ContainsFunc(g.members, soon) {
-			return
-		}
-		w.run(100 * time.Millisecond)
-	}
-	w.t.Fatal("members keep old lists without end")
 }
 
 // kept returns the number of lists that a live member keeps, or of departed members that the manager keeps, whichever
