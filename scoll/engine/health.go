@@ -12,6 +12,9 @@ import (
 type health struct {
 	known map[nid.NID]vital
 	epoch uint64 // number of changes of the set of live nodes
+	// back says when discovery reported that a node is back after a death, until the node itself reports its new
+	// incarnation.
+	back map[nid.NID]time.Duration
 }
 
 type vital struct {
@@ -19,7 +22,9 @@ type vital struct {
 	lifetime uint64 // how often the node has died
 }
 
-func (h *health) init() { h.known, h.epoch = make(map[nid.NID]vital), 1 }
+func (h *health) init() {
+	h.known, h.epoch, h.back = make(map[nid.NID]vital), 1, make(map[nid.NID]time.Duration)
+}
 
 // isDead reports whether discovery has reported a node dead.
 func (h *health) isDead(id nid.NID) bool {
@@ -48,6 +53,9 @@ func (m *Machine) healthChanged(in *Input) {
 	}
 	m.health.known[in.From] = now
 	m.health.epoch++
+	if in.Alive && known {
+		m.health.back[in.From] = m.now
+	}
 	if !in.Alive || known && before.lifetime != now.lifetime {
 		m.endWaits(in.From, wire.EHOSTDOWN, m.now)
 		m.endGroups(func(g *group) bool { return g.key.id.Creator == in.From })

@@ -131,10 +131,15 @@ func (m *Machine) hasEarlier(of nid.NID, incarnation uint64) bool {
 // confirm records the incarnation that a node reports of itself, and ends the state of its earlier
 // incarnations: groups that they created, their state as roots, and waits for their replies. It does not end
 // waits that began later than since, because another node had reported the new incarnation by then, so these
-// requests went to the new incarnation.
+// requests went to the new incarnation. Nor does it end those that began after discovery had reported that the
+// node is back.
 func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
 	before, ended := m.incarnations.of[id], m.stats.Destroyed
 	m.incarnations.set(id, incarnation)
+	if back, ok := m.health.back[id]; ok {
+		since = min(since, back-1)
+		delete(m.health.back, id)
+	}
 	m.endGroups(func(g *group) bool { return g.key.id.Creator == id && g.key.id.Incarnation < incarnation })
 	if before != 0 && before < incarnation || m.stats.Destroyed > ended {
 		m.endWaits(id, wire.EREBOOT, since)

@@ -8,6 +8,7 @@ import (
 
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
+	"ulnet/scoll/tree"
 	"ulnet/scoll/wire"
 )
 
@@ -347,6 +348,41 @@ func TestRebootBeforeWait(t *testing.T) {
 	if h.childrenReply(); h.m.Stats().Died != 0 {
 		t.Error("a child that has answered is given up")
 	}
+}
+
+// TestRebootAfterReturn: SC-158: discovery reports that a child has died and is back. This node sends the child a
+// request, and then gets the first message of the child's new incarnation. The wait for the child goes on, because it
+// was the new incarnation that received the request. After the next restart, which the child tells before discovery
+// does, a wait ends.
+func TestRebootAfterReturn(t *testing.T) {
+	spec.Covers(t, "SC-158")
+	h := newHarness(t, 8, 4, nil) // node 4 has the children 6 and 5
+	all := h.group
+	tells := func(incarnation uint64) { // member 6 sends a request of its own, as the root of a flat tree
+		r := h.header()
+		r.Root, r.RootIncarnation, r.Tree = 6, incarnation, wire.Tree{Type: wire.KAry, K: tree.MaxK}
+		id := h.id
+		h.id = 0
+		h.deliver(6, r, true, "")
+		h.id = id
+	}
+	discovered := func(alive bool, lifetime uint64) {
+		h.step(Input{Kind: Health, From: h.members.NID(6), Alive: alive, Lifetime: lifetime})
+	}
+	h.group = all
+	discovered(true, 0)
+	tells(7)
+	discovered(false, 1)
+	discovered(true, 1)
+	h.running(nil)
+	h.now += time.Millisecond
+	tells(8)
+	h.want("pre")
+	if h.m.Stats().Died != 0 {
+		t.Error("a child that got the request in its present incarnation is given up")
+	}
+	tells(9)
+	h.want("unpost0 child0:" + wire.EREBOOT.String() + " pre")
 }
 
 // TestRootReboots: SC-102: of two incarnations of a root the later one counts, also in
