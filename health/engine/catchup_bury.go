@@ -18,7 +18,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 		return
 	}
 	if !s.copyTold(&e) {
-		s.evictions.given[e.Client].told(&e)
+		s.evictions.givenUpOf(&e).told(&e)
 	}
 	left := s.cfg.tombstone() * time.Duration(e.Mark) / 255
 	ordered := s.now + left - s.cfg.tombstone()

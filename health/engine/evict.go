@@ -13,9 +13,9 @@ import (
 type evictions struct {
 	suspects []suspect
 	queue    []eviction
-	batches  []*batch                   // new batches first, then those that were sent least recently
-	givenUp  []*batch                   // evictions that this server gave up when it lost the quorum, although other servers may have made them
-	given    map[wire.ClientID]*givenUp // what is known about the evictions in givenUp
+	batches  []*batch                       // new batches first, then those that were sent least recently
+	givenUp  []*batch                       // evictions that this server gave up when it lost the quorum, although other servers may have made them
+	given    map[clientIncarnation]*givenUp // what is known about the evictions in givenUp
 	inFlight int
 	lastID   uint64
 	urgent   bool                      // a connect waits for an eviction: form a batch without waiting for the next tick

@@ -19,9 +19,8 @@ func (b *batch) most() bool { return 2*(b.servers-len(b.missing)) > b.servers }
 
 // givenUp is what this server knows about evictions of a client's incarnation that it has given up.
 type givenUp struct {
-	incarnation uint64
-	own         []uint32 // epochs of the choices for which this server evicted the client, 24 bits
-	others      []uint32 // epochs of tombstones that other servers have told, of other choices; 0: such a tombstone cannot be withdrawn
+	own    []uint32 // epochs of the choices for which this server evicted the client, 24 bits
+	others []uint32 // epochs of tombstones that other servers have told, of other choices; 0: such a tombstone cannot be withdrawn
 }
 
 // clear gives up all evictions. It remembers those that other servers may have made, and the withdrawals, but of
@@ -43,22 +42,15 @@ func (e *evictions) clear(s *Server) {
 	*e = evictions{givenUp: kept, given: given(kept, e.given), inFlight: e.inFlight, lastID: e.lastID}
 }
 
-// given returns what is known about the evictions in batches. Of several incarnations of a client, the latest
-// counts.
-func given(batches []*batch, before map[wire.ClientID]*givenUp) map[wire.ClientID]*givenUp {
-	list := make(map[wire.ClientID]*givenUp)
+// given returns what is known about the evictions in batches.
+func given(batches []*batch, before map[clientIncarnation]*givenUp) map[clientIncarnation]*givenUp {
+	list := make(map[clientIncarnation]*givenUp)
 	for _, b := range batches {
 		for i := range b.entries {
 			x := b.entries[i].entry()
-			g := list[x.Client]
-			if g == nil {
-				g = cmp.Or(before[x.Client], &givenUp{incarnation: x.Incarnation})
-				list[x.Client] = g
-			}
-			switch {
-			case g.incarnation < x.Incarnation:
-				*g = givenUp{incarnation: x.Incarnation, own: []uint32{x.Epoch}}
-			case g.incarnation == x.Incarnation && !slices.Contains(g.own, x.Epoch):
+			key := clientIncarnation{x.Client, x.Incarnation}
+			g := cmp.Or(list[key], before[key], &givenUp{})
+			if list[key] = g; !slices.Contains(g.own, x.Epoch) {
 				g.own = append(g.own, x.Epoch)
 			}
 		}
@@ -66,14 +58,15 @@ func given(batches []*batch, before map[wire.ClientID]*givenUp) map[wire.ClientI
 	return list
 }
 
+// givenUpOf returns what is known about given-up evictions of the incarnation in x; nil: there are none.
+func (e *evictions) givenUpOf(x *wire.Entry) *givenUp {
+	return e.given[clientIncarnation{x.Client, x.Incarnation}]
+}
+
 // told records a tombstone of another server: if it does not belong to an eviction by this server, another one
 // has made it.
 func (g *givenUp) told(x *wire.Entry) {
-	switch {
-	case g == nil || x.Incarnation < g.incarnation:
-	case x.Incarnation > g.incarnation:
-		g.others = []uint32{0}
-	case !slices.Contains(g.own, x.Epoch) && !slices.Contains(g.others, x.Epoch):
+	if g != nil && !slices.Contains(g.own, x.Epoch) && !slices.Contains(g.others, x.Epoch) {
 		g.others = append(g.others, x.Epoch)
 	}
 }
@@ -81,14 +74,14 @@ func (g *givenUp) told(x *wire.Entry) {
 // lost is called when this server loses the quorum. While it is cut off, other servers may withdraw the evictions
 // that they have told, so it asks them again.
 func (e *evictions) lost() {
-	for _, g := range e.given { // any order: the clients are independent
+	for _, g := range e.given { // any order: the evictions are independent
 		g.others = nil
 	}
 }
 
 // withdrawn records that another server has withdrawn its eviction.
 func (g *givenUp) withdrawn(x *wire.Entry) {
-	if g != nil && x.Incarnation == g.incarnation {
+	if g != nil {
 		g.others = slices.DeleteFunc(g.others, func(epoch uint32) bool { return epoch != 0 && !x.Before(epoch) })
 	}
 }
@@ -138,18 +131,15 @@ func (e *evictions) takeBack(s *Server) {
 	e.givenUp, e.given = nil, nil
 }
 
-// madeByOthers reports whether another server has evicted the incarnation, or a later one, too: only that server
+// madeByOthers reports whether another server has evicted the incarnation, too: only that server
 // can withdraw its eviction. Other servers tell this server its own eviction with the same epoch, and perhaps before
-// a third one tells another eviction, so the tombstone that this server has is not all that counts.
+// a third one tells another eviction, so the tombstone that this server has is not all that counts. A tombstone of
+// an incarnation that has left does not count: any node can have left it.
 func (s *Server) madeByOthers(x *eviction) bool {
-	g := s.evictions.given[x.id]
-	if x.incarnation < g.incarnation {
-		return true
-	}
-	for _, t := range s.tombstones.list(x.id) {
-		if !t.void {
-			g.told(&wire.Entry{Incarnation: t.incarnation, Epoch: t.epoch})
-		}
+	e := x.entry()
+	g := s.evictions.givenUpOf(&e)
+	if t, ok := s.tombstones.of(x.id, x.incarnation); ok && !t.void && !t.left {
+		g.told(&wire.Entry{Epoch: t.epoch})
 	}
 	return len(g.others) > 0
 }

@@ -151,7 +151,7 @@ func TestGivenUpLatest(t *testing.T) {
 	h.want("suspended result:ok broadcast1")
 	h.step(ServerInput{Kind: QuorumIs})
 	h.advance(h.s.cfg.Quorum + time.Second)
-	if h.s.evictions.given[other] == nil || len(h.s.evictions.given) != 1 {
+	if h.s.evictions.given[clientIncarnation{other, 5}] == nil || len(h.s.evictions.given) != 1 {
 		t.Errorf("%+v", h.s.evictions.given)
 	}
 }

@@ -71,9 +71,8 @@ func (s *Server) overtaken(m *wire.Message) bool {
 	if !ok || g.incarnation != m.Incarnation {
 		return false
 	}
-	x := s.evictions.given[m.Client]
-	e := wire.Entry{Epoch: g.epoch}
-	return x != nil && x.incarnation == m.Incarnation || s.recent(g) && e.Before(m.Epoch)
+	e := wire.Entry{Client: m.Client, Incarnation: m.Incarnation, Epoch: g.epoch}
+	return s.evictions.givenUpOf(&e) != nil || s.recent(g) && e.Before(m.Epoch)
 }
 
 // withdrawn applies the withdrawal of an eviction. Copies of the eviction may still arrive, so the
@@ -83,7 +82,7 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 		s.evictions.evictsNoMore(&e, from)
 	}
 	if from != s.members.self {
-		s.evictions.given[e.Client].withdrawn(&e)
+		s.evictions.givenUpOf(&e).withdrawn(&e)
 	}
 	g, ok := s.tombstones.of(e.Client, e.Incarnation)
 	switch {
