@@ -49,8 +49,8 @@ func TestFailedPut(t *testing.T) {
 	}
 }
 
-// TestFailedSource: FailNID makes a NID fail. Messages from that NID are dropped: first a PUT, then
-// an ACK. This node's PUT still waits for its ACK, so the next ACK is taken.
+// TestFailedSource: FailNID makes a NID fail for two messages. These are dropped: a PUT from that NID, and an ACK. The
+// dropped ACK does not end this node's PUT: the ACK that comes after the failure is taken.
 func TestFailedSource(t *testing.T) {
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t}

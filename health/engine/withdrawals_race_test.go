@@ -65,11 +65,11 @@ func TestDoubtDuringWithdrawal(t *testing.T) {
 	}
 }
 
-// TestDecisionOutlastsCopies: CH-33, CH-A9: a client is connected here by a later choice of a master, and most servers
-// have a tombstone for an earlier choice. Another server's eviction, for a choice between the two, is withdrawn. This
-// server asks again, and ends the connection because most servers still have their tombstones. Copies of the withdrawal
-// arrive again and again, since a server does not answer. They put nothing off and do not change the decision, even if
-// that other server has withdrawn a later eviction meanwhile.
+// TestDecisionOutlastsCopies: CH-33, CH-A9: copies of a withdrawal neither delay nor change a server's decision about a
+// client. The client is connected here by its choice 5 of a master, and most servers have a tombstone of its
+// incarnation from an earlier choice. Another server withdraws its eviction for choice 3 or 4. So this server asks the
+// others for their tombstones once more, and ends the connection because most still have one. Meanwhile the withdrawal
+// arrives again and again, as it does while some server has not answered it.
 func TestDecisionOutlastsCopies(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A9")
 	for _, first := range [][]uint32{{3}, {3, 4}, {4}} { // in the last row the withdrawal for choice 3 is late as well

@@ -18,8 +18,9 @@ import "time"
 // coalesceTime*coalesceTicks, 0.6 ms in all. Lazy messages (lnd.Inline) leave when the reader's batch ends.
 const (
 	coalesceTime = 50 * time.Microsecond
-	// If ticks are coalesceTime apart, a delay goes on at a tick only if 1/coalesceTicks of
-	// enoughBytes came since the tick before. So a delay has at most this many ticks.
+	// A drain that is delayed is delayed further at a tick only if at least 1/coalesceTicks of enoughBytes has come
+	// since the tick before (more, if the ticks are further apart than coalesceTime). As enoughBytes end a delay,
+	// no delay has more than this many ticks.
 	coalesceTicks = 8
 	maxStretch    = 2    // largest value of coalescing.stretch
 	maxAtOnce     = 1024 // bound for the number of drains that begin at once after a delay in vain

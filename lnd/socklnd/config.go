@@ -49,9 +49,10 @@ const maxPrivilegedPort = 1023
 // of a field means its default.
 //
 // Tunables without a field have no effect here. nscheds, nconnds and nconnds_max are numbers of
-// threads, but goroutines are made as needed. eager_ack would cost system calls for each message,
-// for acks that the peer's next read sends anyway. nonblk_zcack is not needed, because acks go on
-// BULK_IN if there is one, which carries no bulk. zc_min_payload is not needed, because this side
+// threads, but goroutines are made as needed. eager_ack would have TCP send its ACKs at once,
+// with system calls for each message; the next read of the socket makes it send them anyway. nonblk_zcack
+// is not needed: it keeps the acks of zero-copy messages from waiting behind bulk, and these leave on the
+// connection of type BULK_IN if there is one, on which this side sends no bulk. zc_min_payload is not needed, because this side
 // never asks for zero-copy acks.
 type Config struct {
 	Accept        AcceptMode    // accept, default secure, or trust if AcceptPort is above 1023

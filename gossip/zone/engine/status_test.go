@@ -61,8 +61,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestClashesAreToldOnceAMinute: a node that can send to a member decides how often its id is claimed.
-// Each claim is counted, and one a minute is reported.
+// TestClashesAreToldOnceAMinute: messages in which another node uses this member's id are all counted, and one a minute
+// is reported. Any node that can send to the member could otherwise fill its log.
 func TestClashesAreToldOnceAMinute(t *testing.T) {
 	s := newSolo(t, 4, Config{})
 	told := 0

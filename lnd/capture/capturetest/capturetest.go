@@ -29,9 +29,9 @@ type Message struct {
 	Cookies       [2]uint64 // cookies of the ksock header
 }
 
-// AgreeWithTshark fails the test unless tshark and this project find the same
-// messages in a capture of connections of v2 and v3, and at least one. It skips
-// the test if there is no tshark, except in CI, where that is a failure.
+// AgreeWithTshark fails the test unless tshark and this project find the same messages in a capture, and at least one
+// message. The connections in the capture must be of version 2 or 3 of socklnd's protocol. AgreeWithTshark skips the
+// test if there is no tshark, except in CI, where that is a failure.
 func AgreeWithTshark(t testing.TB, file string) {
 	t.Helper()
 	theirs := Tshark(t, file)

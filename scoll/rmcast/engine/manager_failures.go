@@ -78,11 +78,10 @@ func reportsOf(probes []*probe) reports {
 // most reports whether n are more than half of the members that answered.
 func (r *reports) most(n int) bool { return 2*n > len(r.answered) }
 
-// oust ends those members in failed that have joined during the search. The list failed has the
-// members that some member of an earlier list counts as failed: an earlier manager gave them up
-// before its list had reached them. If they stayed members, the member that counts them as failed
-// would not wait for their acknowledgements. They have sent and delivered nothing yet, and join again
-// as other members.
+// oust ends those members in failed that have joined while this new manager searches for the latest list. The list
+// failed has the members that some member of an earlier list counts as failed: an earlier manager gave them up before
+// its list had reached them. If they stayed members, the member that counts them as failed would not wait for their
+// acknowledgements. They have sent and delivered nothing yet, so nothing is lost: they join again, with new numbers.
 func (g *Manager) oust(failed []wire.ID) {
 	for _, id := range failed {
 		if m := g.find(id); m != nil && !m.listed {

@@ -114,7 +114,8 @@ func (m *Module) Open() error {
 	return nil
 }
 
-// follow starts roles and updates the list of servers when gossip changes.
+// follow starts the roles of client health that wait for gossip, and keeps the list of servers up to date. It looks
+// each healthLook, and at once when the module of gossip has been started, stopped or changed.
 func (h *roles) follow() {
 	tick := time.NewTicker(healthLook)
 	defer tick.Stop()

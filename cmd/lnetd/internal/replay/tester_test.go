@@ -158,8 +158,9 @@ func (x *tester) play() error {
 	return nil
 }
 
-// commanded waits until the console has done all commands that precede the player's event. It does not
-// wait for commands that come after tests, because these need replies of the player.
+// commanded waits until the console has done all commands that the recording has before the event that the player does
+// next. It does not wait for commands that come after tests: the tests end only after replies of the player, which
+// waits here.
 func (x *tester) commanded() error {
 	due := int64(0)
 	for i := range x.steps {
