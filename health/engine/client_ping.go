@@ -14,7 +14,8 @@ type pinging struct {
 	sent        time.Duration // when any message was last sent to the master
 	heard       time.Duration // when the last message of the master's node arrived
 	said        time.Duration // when the master's last message of client health arrived
-	since       time.Duration // when the first ping was sent that the master itself has not answered, although its node has sent other messages; 0: none
+	since       time.Duration // when the first ping was sent that the master itself has not answered, although it or its node has sent other messages; 0: none
+	inquiry     time.Duration // when the master last asked whether this client is there; 0: it has not asked
 	incarnation uint64        // number of the master's incarnation, which its messages contain
 	via         uint64        // incarnation of the NI that sent the master's last message
 	asked       bool          // a ping is due, and the machine has asked the transport whether other messages of the two nodes make the ping unnecessary
@@ -36,6 +37,28 @@ func (g *pinging) heardAt(c *Client, at time.Duration) {
 		g.heard, g.due = at, false
 	}
 	g.schedule(c)
+}
+
+// repeats reports whether a message of the master asks whether this client is there, and follows another such question
+// so soon that the master cannot have got the answer to that.
+func (g *pinging) repeats(c *Client, m *wire.Message) bool {
+	if m.Kind != wire.Ask || m.Code == wire.Stale || m.Incarnation != c.incarnation || m.Epoch != c.epoch {
+		return false
+	}
+	last := g.inquiry
+	g.inquiry = c.now
+	return last != 0 && c.now-last < c.cfg.Ping
+}
+
+// unheard pings a master that asks again. Such a question is no sign that the master hears this client. If the master
+// does not answer the ping either, messages to it are lost, and the client gives it up T_client after the ping.
+func (g *pinging) unheard(c *Client) {
+	if g.since == 0 {
+		g.since = c.now
+	}
+	if !g.due {
+		c.pingNow()
+	}
 }
 
 // doubtful returns when the client must ping the master even though other messages arrive from

@@ -35,7 +35,11 @@ func (c *Client) arrived(in *ClientInput) {
 			at = min(c.pauses.stamp(in.At), c.now)
 		}
 		c.pinging.via = in.PeerIncarnation
-		c.pinging.heardAt(c, at)
+		if c.pinging.repeats(c, &m) {
+			c.pinging.unheard(c)
+		} else {
+			c.pinging.heardAt(c, at)
+		}
 		if m.Kind == wire.Pong {
 			c.pinging.answered(c, &m, at)
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -101,6 +102,39 @@ func TestNodeOutlivesMaster(t *testing.T) {
 			t.Errorf("a master that asks: %d pings, given up after %v", pings, took)
 		case dead && (pings < 2 || took > cfg.Evict+cfg.Ping+cfg.Client+time.Second):
 			t.Errorf("a master that says nothing: %d pings, given up after %v", pings, took)
+		}
+	}
+}
+
+// TestLeavesDeafMaster: CH-16: the client hears its master, which asks again and again whether it is there, and which no
+// message of the client reaches, while other programs of the two nodes exchange messages. The client gives such a master
+// up long before T_evict is over. A master that has only missed one answer keeps it: it answers the ping.
+func TestLeavesDeafMaster(t *testing.T) {
+	spec.Covers(t, "CH-16")
+	for _, deaf := range []bool{true, false} {
+		h := newClientHarness(t, me, otherA)
+		master := h.settled()
+		began, cfg := h.now, h.c.cfg
+		ask := began
+		for h.now < began+cfg.Evict {
+			if h.now == ask {
+				h.from(master, wire.Message{Kind: wire.Ask, Epoch: h.c.epoch})
+				if ask += cfg.Ping / 2; !deaf && ask > began+cfg.Ping/2 {
+					ask = began + cfg.Evict
+				}
+			} else {
+				h.step(ClientInput{Kind: Traffic, Server: master, Sent: h.now, Heard: h.now})
+			}
+			if k := slices.IndexFunc(h.sent, func(m wire.Message) bool { return m.Kind == wire.Ping }); k >= 0 && !deaf {
+				h.answer(k, wire.Message{Kind: wire.Pong, Server: master, ServerIncarnation: 7})
+			}
+			if h.c.phase != settled {
+				break
+			}
+			h.now = min(ask, max(h.wake, h.now+1))
+		}
+		if left := h.c.phase != settled; left != deaf || left && h.now-began > cfg.Ping/2+cfg.Client {
+			t.Errorf("deaf %v: given up: %v, after %v", deaf, left, h.now-began)
 		}
 	}
 }
