@@ -246,3 +246,24 @@ func TestChooseWhileSaving(t *testing.T) {
 		t.Errorf("answer to %d", a.Sequence)
 	}
 }
+
+// TestChoosesWhileSaving: CH-A8: a client makes a later choice of a master, by a connect or by a choice, while a server
+// saves its record. The server does not obey an eviction by the former master then, and names the later choice.
+func TestChoosesWhileSaving(t *testing.T) {
+	spec.Covers(t, "CH-A8")
+	for _, kind := range []wire.Kind{wire.Connect, wire.Choose} {
+		h := newHarness(t, nil)
+		h.hold = true
+		h.connect(5, otherA, 1)
+		save := h.effects[0].ID
+		h.message(host, wire.Message{Kind: kind, Incarnation: 5, Epoch: 2, Server: otherB, Sequence: 11})
+		h.want("save")
+		r := h.wanted(otherA, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Epoch: 1})})
+		if len(r.Exceptions) != 1 || r.Exceptions[0].Code != wire.OtherMaster || r.Exceptions[0].Master != otherB || r.Exceptions[0].Epoch != 2 {
+			t.Errorf("%v: the former master is answered %+v", kind, r)
+		}
+		h.step(ServerInput{Kind: Saved, ID: save})
+		h.want("connected accept")
+		h.wantState("connected 5 10.0.0.3@tcp/2")
+	}
+}

@@ -10,8 +10,8 @@ func (s *Server) choose(q *asked) {
 		c.sequence = max(c.sequence, q.m.Sequence) // the client wants this connection, so a late copy of an earlier farewell must not end it
 		code = s.chosen(i, c, q)
 	}
-	if k, ok := s.find(q.m.Client); ok && code == wire.Busy && c == nil && s.conn(k).state == saving {
-		s.conn(k).sequence = max(s.conn(k).sequence, q.m.Sequence) // no answer yet: Server.saved sends it once the record is durable
+	if k, ok := s.find(q.m.Client); ok && code == wire.Busy && c == nil && s.conn(k).state == saving && s.conn(k).incarnation == q.m.Incarnation {
+		s.chosenAgain(s.conn(k), q)
 		return
 	}
 	s.stats.Choices[code]++
@@ -21,6 +21,31 @@ func (s *Server) choose(q *asked) {
 // chosen applies the choice, unless it is older than the one that this server has recorded
 // (CH-62).
 func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
+	if code := s.refuses(c, q); code != wire.OK {
+		return code
+	}
+	if q.m.Epoch > c.epoch || c.state == recovering {
+		master, _ := s.members.find(q.m.Server)
+		s.rehome(i, c, master, q.m.Epoch)
+	}
+	s.spoke(c, q) // the message shows that the client is alive, even if this server had recorded another master
+	return wire.OK
+}
+
+// chosenAgain records a later choice of a client whose record is being saved. Otherwise this server would obey an
+// eviction by the client's former master, and refuse the client for good. There is no answer yet: Server.saved sends
+// it once the record is durable.
+func (s *Server) chosenAgain(c *conn, q *asked) {
+	c.sequence = max(c.sequence, q.m.Sequence)
+	if q.m.Epoch > c.epoch && s.refuses(c, q) == wire.OK {
+		c.master, _ = s.members.find(q.m.Server)
+		c.epoch = q.m.Epoch
+		s.save(0, c)
+	}
+}
+
+// refuses returns the code with which this server refuses a choice; OK: it does not.
+func (s *Server) refuses(c *conn, q *asked) wire.Code {
 	m := q.m
 	master, known := s.members.find(m.Server)
 	self := master == s.members.self
@@ -44,10 +69,6 @@ func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
 	case !s.members.alive(master): // the new master is dead (CH-A18)
 		return wire.MasterDead
 	}
-	if m.Epoch > c.epoch || c.state == recovering {
-		s.rehome(i, c, master, m.Epoch)
-	}
-	s.spoke(c, q) // the message shows that the client is alive, even if this server had recorded another master
 	return wire.OK
 }
 

@@ -130,10 +130,11 @@ func (s *Server) again(i int32, q *asked) {
 		s.reject(q, wire.Message{Code: wire.Draining})
 		return
 	}
-	c.sequence = max(c.sequence, q.m.Sequence) // never lowered: after a late copy of a connect, older disconnects must still be ignored
 	if c.state == saving {
-		return // no answer yet: Server.saved sends it once the record is durable
+		s.chosenAgain(c, q)
+		return
 	}
+	c.sequence = max(c.sequence, q.m.Sequence) // never lowered: after a late copy of a connect, older disconnects must still be ignored
 	if m.Epoch > c.epoch || m.Epoch == c.epoch && c.state == recovering {
 		s.rehome(i, c, master, m.Epoch)
 	}
