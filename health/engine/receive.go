@@ -116,6 +116,8 @@ func (s *Server) lookup(q *asked) (int32, *conn, wire.Code) {
 	switch {
 	case c.incarnation > m.Incarnation:
 		return 0, nil, wire.Stale
+	case c.incarnation < m.Incarnation && s.waits(q):
+		return 0, nil, wire.Busy
 	case c.incarnation < m.Incarnation:
 		return 0, nil, wire.NotConnected
 	case c.peer != q.from:
@@ -126,6 +128,14 @@ func (s *Server) lookup(q *asked) (int32, *conn, wire.Code) {
 	}
 	s.spoke(c, q)
 	return i, c, wire.OK
+}
+
+// waits reports whether a connect of the incarnation that sent the message q waits until an earlier incarnation of the
+// client has ended. The connect may still be accepted, so this server must not say that the client is not connected.
+func (s *Server) waits(q *asked) bool {
+	same := func(w *asked) bool { return w.from == q.from && w.m.Incarnation == q.m.Incarnation }
+	w, x := s.waiting.of(q.m.Client), s.takeovers.clients[q.m.Client]
+	return w != nil && same(&w.asked) || x != nil && !x.refused && same(&x.asked)
 }
 
 // pinged answers a ping with the state of the connection. Every message of a client is a sign

@@ -79,6 +79,26 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
+// TestWaitingIsBusy: CH-A1: a connect waits until the client's earlier incarnation is gone, in another process or in the
+// same one. Meanwhile the server does not tell the later incarnation that it is not connected: it may be soon, and would
+// not know of that connection.
+func TestWaitingIsBusy(t *testing.T) {
+	spec.Covers(t, "CH-A1")
+	for _, from := range []nid.ProcessID{host, stranger} {
+		h := newHarness(t, nil)
+		h.connect(5, me, 1)
+		h.message(from, wire.Message{Kind: wire.Connect, Incarnation: 6, Server: me, Epoch: 1, Sequence: 3})
+		choose := wire.Message{Kind: wire.Choose, Incarnation: 6, Server: otherA, Epoch: 2, Sequence: 4}
+		h.message(from, choose)
+		h.want("chosen:busy")
+		h.message(from, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 6, Sequence: 5})
+		h.want("") // the client repeats its farewell
+		choose.Incarnation = 7
+		h.message(from, choose)
+		h.want("chosen:not-connected")
+	}
+}
+
 // TestOwnerNeedsNoConsent: a client whose id is derived from its address is accepted at once,
 // even if another node is connected with that id and answers all questions.
 func TestOwnerNeedsNoConsent(t *testing.T) {
