@@ -145,6 +145,7 @@ func (m *Machine) sent(r *request, in *Input) {
 		return
 	}
 	c.state, c.at = retrying, m.now+r.backOff(c.tries)
+	m.hurry(r, c)
 	m.schedule(r)
 }
 

@@ -93,12 +93,12 @@ func (m *Machine) repost(r *request, i int, in *Input) {
 	m.emit(Effect{Kind: DoRepost, ID: r.id, Child: i, To: in.From, Bits: r.bits, Token: in.Token})
 }
 
-// hurry shortens the wait for a child that was sent the list of members. Such a child got the request later than other
-// children, and its timeout may include the time in which it fetches the list. But the parent of this node does not wait
-// longer for that reason: at r.limit the module answers in the place of this node's service. So the wait for the child
-// ends before r.limit, and the service can still answer.
+// hurry shortens the wait for a child that was sent the list of members, or to which sending the request has failed. Such
+// a child gets the request later than other children, and its timeout may include the time in which it fetches the list.
+// But the parent of this node does not wait longer for that reason: at r.limit the module answers in the place of this
+// node's service. So the wait for the child ends before r.limit, and the service can still answer.
 func (m *Machine) hurry(r *request, c *child) {
-	if c.listed && c.state == waiting && c.at != machine.Never && !r.root && !r.answered {
+	if (c.listed || c.tries > 0) && (c.state == waiting || c.state == retrying) && c.at != machine.Never && !r.root && !r.answered {
 		c.at = max(min(c.at, r.limit-r.header.Guard), m.now+1)
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"testing"
+	"time"
 
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/wire"
@@ -57,6 +58,28 @@ func TestHoldForgedUnsent(t *testing.T) {
 	h.say(6, false) // the first Hold of a child is no release
 	if h.advance(); h.m.stats.Retries != 1 || h.m.stats.Late != 2 {
 		t.Errorf("%+v", h.m.stats)
+	}
+}
+
+// TestUnsentInTime: SC-A8, SC-A22: sending the request to a child fails, at the soonest or just before the module answers
+// in place of the service, and the child is silent. The wait for it ends early enough for the service of this node to
+// answer: only the child is missing.
+func TestUnsentInTime(t *testing.T) {
+	spec.Covers(t, "SC-A8", "SC-A22")
+	for _, left := range []time.Duration{testRTT + testGuard, testGuard + 1, time.Millisecond} {
+		h := newHarness(t, 8, 4, nil) // node 4 has the children 6 and 5
+		h.running(nil)
+		limit := h.m.requests.get(h.id).limit
+		h.childReplies(5, nil)
+		h.step(Input{Kind: InReply, Child: 1})
+		h.now = limit - left
+		h.unsent()
+		for h.m.requests.get(h.id).children[0].state != done {
+			h.advance()
+		}
+		if h.now >= limit || h.m.stats.Silent > 0 {
+			t.Errorf("fails %v before the module answers: the wait ends at %v, the service's time at %v", left, h.now, limit)
+		}
 	}
 }
 
