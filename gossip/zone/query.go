@@ -44,7 +44,8 @@ type listing struct {
 	number  uint64
 	query   *query
 	members []Named
-	size    int // number of members of the zone
+	size    int  // number of members of the zone
+	unknown bool // the answer is that no supervisor guards the zone
 }
 
 // init begins with a number that other nodes cannot guess, and that no earlier agent used.
@@ -110,8 +111,13 @@ func (q *queries) ask(one *query) {
 // listed processes an answer to a query, or a part of one.
 func (q *queries) listed(e *Event) {
 	q.mu.Lock()
-	l, all, endless := q.open[e.Number], false, false
-	if l != nil {
+	l, all, endless, unguarded := q.open[e.Number], false, false, false
+	switch {
+	case l == nil:
+	case e.Unknown:
+		l.unknown = true
+		unguarded = l.query.unguarded()
+	default:
 		all = l.add(e)
 		endless = len(l.members) > maxListed
 	}
@@ -120,11 +126,17 @@ func (q *queries) listed(e *Event) {
 	case l == nil:
 	case endless:
 		q.end(l.query, nil, ErrNoAnswer)
-	case e.Unknown:
+	case unguarded:
 		q.end(l.query, nil, ErrUnguarded)
 	case all:
 		q.end(l.query, l.members, nil)
 	}
+}
+
+// unguarded reports whether the answers to all requests are that no supervisor guards the zone. If only some are, the
+// supervisor is changing, and the answer to another request may still come.
+func (one *query) unguarded() bool {
+	return !slices.ContainsFunc(one.asked, func(l *listing) bool { return !l.unknown })
 }
 
 // add adds a part of the answer, and reports whether the answer is complete. Parts may arrive in a different order
@@ -158,13 +170,16 @@ func (q *queries) end(one *query, members []Named, err error) {
 	q.mu.Unlock()
 }
 
-// incomplete returns the error of a query that did not get all members. It says how many have come in the latest
+// incomplete returns the error of a query that did not get all members. If some have come, it says how many in the latest
 // answer.
 func (one *query) incomplete() error {
 	for _, l := range slices.Backward(one.asked) {
 		if len(l.members) > 0 {
 			return fmt.Errorf("%w: only %d of %d members have come, or the supervisor has to correct its list of them", ErrNoAnswer, min(len(l.members), l.size), l.size)
 		}
+	}
+	if slices.ContainsFunc(one.asked, func(l *listing) bool { return l.unknown }) {
+		return ErrUnguarded
 	}
 	return ErrNoAnswer
 }

@@ -179,11 +179,26 @@ func TestAgentQueriesAgain(t *testing.T) {
 
 	sent = nil
 	n, r = q.start()
+	second()
+	q.listed(&Event{Number: sent[1], Unknown: true}) // the supervisor of the first request has been removed meanwhile
+	r.want(t, "no supervisor for the second request", 0, 0, nil)
+	q.listed(&Event{Number: n, Size: 2, Members: some(0, 2)})
+	r.want(t, "the answer to the first request after that", 1, 2, nil)
+
+	sent = nil
+	_, r = q.start()
+	second()
+	q.listed(&Event{Number: sent[1], Unknown: true})
+	clock.timers[3]()
+	r.want(t, "no supervisor for the second request, and no other answer", 1, 0, ErrUnguarded)
+
+	sent = nil
+	n, r = q.start()
 	q.listed(&Event{Number: n, Size: 4, Members: some(0, 3)})
 	for range 9 {
 		second()
 	}
-	clock.timers[2]()
+	clock.timers[4]()
 	r.want(t, "never all members", 1, 0, ErrNoAnswer)
 	if len(sent) != 5 || !strings.Contains(r.err.Error(), "only 3 of 4 members") {
 		t.Errorf("%d requests, %v", len(sent), r.err)
