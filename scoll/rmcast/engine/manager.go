@@ -338,7 +338,7 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 		g.members = slices.DeleteFunc(g.members, func(x *managed) bool { return x == m })
 		m.last, m.leaveBy = g.version, g.now+g.cfg.LeaveAfter
 		g.leavers = append(g.leavers, m)
-		delete(g.base.ids, id)
+		g.base.remove(id)
 		g.changed = true
 	}
 	if m.known.Compare(g.version) < 0 && g.version.IsValid() || o.Flags&wire.OrderAsking != 0 && m.sentAt+g.cfg.Resend <= g.now {

@@ -211,15 +211,41 @@ func (g *Manager) gather() {
 // elected adds to the electorate the members of the list from which this manager continues the group, as far as they
 // count in majorities (votes). The electorate is empty before if this manager has published no list.
 func (g *Manager) elected(b *ballot) {
-	if !g.version.IsValid() || g.base.ids == nil {
-		g.base.ids = make(map[wire.ID]bool, len(b.members))
-	}
 	answers := g.collect.answers()
+	if !g.version.IsValid() || g.base.ids == nil {
+		g.base.ids, g.base.before = make(map[wire.ID]bool, len(b.members)), g.votersOf(b, answers)
+		if b.usable && g.standby.list.Version.Compare(b.version) <= 0 { // all members know of those left behind before
+			g.forgive()
+		}
+	}
 	for _, m := range b.members {
 		if g.votes(m.ID, answers[m.ID]) {
 			g.base.ids[m.ID] = true
 		}
 	}
+}
+
+// votersOf returns the members whose majority is needed besides that of a list from which this manager continues: if no
+// member has said that all had the list, these are its voters, as far as they count, and those that it left behind.
+func (g *Manager) votersOf(b *ballot, answers map[wire.ID]*probe) map[wire.ID]bool {
+	if b.usable || b.of == 0 {
+		return nil
+	}
+	before, of := make(map[wire.ID]bool, b.of), b.of
+	for _, m := range b.members {
+		if m.Number >= b.voters {
+			continue
+		}
+		if of--; g.votes(m.ID, answers[m.ID]) {
+			before[m.ID] = true
+		}
+	}
+	for _, id := range b.silent[:min(max(of, 0), len(b.silent))] { // a member may have invented more
+		if g.votes(id, answers[id]) {
+			before[id] = true
+		}
+	}
+	return before
 }
 
 // unbacked ends a search that did not find a majority. It tells the user and does not change the group, so that other

@@ -75,10 +75,8 @@ func (g *Manager) matters(id nid.NID) bool {
 			return true
 		}
 	}
-	for m := range g.base.ids { // any order: one is enough
-		if m.NID == id {
-			return true
-		}
+	if g.base.names(id) {
+		return true
 	}
 	for i := range g.collect.ballots {
 		if slices.ContainsFunc(g.collect.ballots[i].silent, func(m wire.ID) bool { return m.NID == id }) {

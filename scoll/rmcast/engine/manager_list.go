@@ -121,7 +121,7 @@ func (g *Manager) fail(silent bool, which func(*managed) bool) {
 			}
 			g.stats.Failures++
 			if !silent {
-				delete(g.base.ids, m.ID)
+				g.base.remove(m.ID)
 			}
 			if m.listed {
 				g.departed = append(g.departed, departure{id: m.ID, last: g.version, silent: silent})

@@ -16,32 +16,69 @@ import (
 // had, without the members that are known to have ended. Two majorities of one electorate have
 // a member in common, and that member obeys one manager only.
 
-// electorate is the set of members that count in a manager's majorities.
+// electorate is the set of members that count in a manager's majorities. A new manager may continue from a list of which
+// it does not know whether all members had it. If they had, another manager needs a majority of that list; if not, a
+// majority of the electorate before. So until all members have a list of the new manager, it needs both majorities (joint
+// consensus), and its lists name the voters before.
 type electorate struct {
-	ids  map[wire.ID]bool // members of the latest list that all its members had, without those that have ended
-	next uint32           // number above those of all members of that list
+	ids    map[wire.ID]bool // members of the latest list that all its members had, without those that have ended
+	before map[wire.ID]bool // the electorate before, if a majority of it is needed as well; otherwise nil
+	next   uint32           // number above those of all voters
+}
+
+// voters returns the members that the next manager needs a majority of if not all members have the latest list.
+func (e *electorate) voters() map[wire.ID]bool {
+	if e.before != nil {
+		return e.before
+	}
+	return e.ids
+}
+
+// remove takes out a member that has ended or leaves.
+func (e *electorate) remove(id wire.ID) {
+	delete(e.ids, id)
+	delete(e.before, id)
+}
+
+// names reports whether a member on a node counts.
+func (e *electorate) names(id nid.NID) bool {
+	for _, set := range [...]map[wire.ID]bool{e.ids, e.before} {
+		for m := range set { // any order: one is enough
+			if m.NID == id {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // adopt makes the members of the latest list the electorate. All of them have the list, so they
 // know which members were left behind before.
 func (g *Manager) adopt() {
-	g.base = electorate{make(map[wire.ID]bool, len(g.members)), 0}
+	g.base = electorate{ids: make(map[wire.ID]bool, len(g.members))}
 	for _, m := range g.members {
 		if m.listed {
 			g.base.ids[m.ID], g.base.next = true, m.Number+1 // members are in the order of their numbers; those that are not listed have higher ones
 		}
 	}
+	g.forgive()
+}
+
+// forgive is called when all members have a list without those that were left behind: these count no longer in majorities,
+// because no member can continue with them from a list before.
+func (g *Manager) forgive() {
 	for i := range g.departed {
 		g.departed[i].silent = false
 	}
 }
 
-// separate gives all members that are not in the electorate new numbers, above those of all voters. A node that has
-// joined during a search may have a lower number, by which it would count as a voter when the next manager is elected.
+// separate gives all members that are no voters new numbers, above those of all voters. A node that has joined during a
+// search may have a lower number, by which it would count as a voter when the next manager is elected.
 func (g *Manager) separate() {
 	g.base.next = g.next
+	voters := g.base.voters()
 	for _, m := range g.members {
-		if !g.base.ids[m.ID] {
+		if !voters[m.ID] {
 			m.Number = g.next
 			g.next++
 		}
@@ -72,13 +109,21 @@ func (g *Manager) silence(m *managed) time.Duration { return g.now - max(m.heard
 
 // hears counts the members of the electorate that were heard within Takeover, except those for
 // which without is true.
-func (g *Manager) hears(without func(*managed) bool) (n int) {
+func (g *Manager) hears(without func(*managed) bool) int { return g.hearsOf(g.base.ids, without) }
+
+func (g *Manager) hearsOf(set map[wire.ID]bool, without func(*managed) bool) (n int) {
 	for _, m := range g.members {
-		if g.silence(m) < g.cfg.Takeover && !without(m) && g.base.ids[m.ID] {
+		if g.silence(m) < g.cfg.Takeover && !without(m) && set[m.ID] {
 			n++
 		}
 	}
 	return n
+}
+
+// hearsMost reports whether the members that hears counts are a majority.
+func (g *Manager) hearsMost(without func(*managed) bool) bool {
+	e := &g.base
+	return 2*g.hears(without) > len(e.ids) && (len(e.before) == 0 || 2*g.hearsOf(e.before, without) > len(e.before))
 }
 
 func noMember(*managed) bool { return false }
@@ -114,7 +159,7 @@ func (g *Manager) discount() {
 	for i := range g.departed {
 		if d := &g.departed[i]; d.silent && g.ended(d.id) {
 			d.silent = false
-			delete(g.base.ids, d.id)
+			g.base.remove(d.id)
 		}
 	}
 }
@@ -123,7 +168,7 @@ func (g *Manager) discount() {
 func (g *Manager) weigh() {
 	g.discount()
 	before := g.alone
-	g.setAlone(len(g.base.ids) > 0 && 2*g.hears(noMember) <= len(g.base.ids))
+	g.setAlone(len(g.base.ids) > 0 && !g.hearsMost(noMember))
 	if before && !g.alone {
 		g.patientAt = g.now
 	}
@@ -152,7 +197,7 @@ func (g *Manager) dropSilent() {
 	late := func(m *managed) bool {
 		return m.listed && g.patientAt <= since && (m.heardAt <= since || m.known != g.version && m.behindAt <= since)
 	}
-	if !slices.ContainsFunc(g.members, late) || 2*g.hears(late) <= len(g.base.ids) {
+	if !slices.ContainsFunc(g.members, late) || !g.hearsMost(late) {
 		return
 	}
 	for _, m := range g.members {
@@ -226,5 +271,7 @@ func (g *Manager) expelled(id nid.NID) {
 		return
 	}
 	g.fail(false, func(m *managed) bool { return m.NID == id })
-	maps.DeleteFunc(g.base.ids, func(m wire.ID, _ bool) bool { return m.NID == id })
+	on := func(m wire.ID, _ bool) bool { return m.NID == id }
+	maps.DeleteFunc(g.base.ids, on)
+	maps.DeleteFunc(g.base.before, on)
 }

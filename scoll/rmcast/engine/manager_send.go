@@ -33,9 +33,22 @@ func (g *Manager) list() wire.Order {
 		mtu = g.cfg.Fragment
 	}
 	o.Departed, o.Silent = g.gone()
-	o.Voters, o.Of = g.base.next, uint16(len(g.base.ids))
+	o.Voters, o.Of = g.base.next, uint16(g.of())
 	o.MTU, o.Capacity, o.Window, o.Next = uint32(mtu), uint32(capacity), uint32(g.cfg.Window), g.next
 	return o
+}
+
+// of returns how many voters the latest list has: those that lists name, and other members of the electorate that were left
+// behind and may be alive, because the next manager takes off each of the latter that has ended.
+func (g *Manager) of() int {
+	voters := g.base.voters()
+	n := len(voters)
+	for _, d := range g.departed {
+		if d.silent && g.base.ids[d.id] && !voters[d.id] {
+			n++
+		}
+	}
+	return n
 }
 
 // gone lists the failed members and, after them, those that failed because they were silent.

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
+)
+
+// TestElectorateBefore: RM-A18: the manager dies, and half of the members before lack its latest list, which has two nodes
+// more. The next manager continues from that list, and is cut off before they get one of its lists. With the two new nodes
+// it hears most members of its list, but not most of the members before. It changes nothing, because the others may elect
+// a manager from the list before, and do so.
+func TestElectorateBefore(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	w := newWorld(t, 10, func(w *world, _ *sim.Config[*packet]) {
+		w.managers, w.wall, w.rejoin, w.manager.MemberTimeout = 3, testWall, true, 5*time.Second
+	})
+	w.run(0)
+	join := func(ids ...sim.NodeID) {
+		for _, id := range ids {
+			w.net.Command(id, "join")
+		}
+	}
+	join(3, 4, 5, 6)
+	w.run(3 * time.Second)
+	join(7)
+	w.run(3 * oneWay / 2)
+	join(8, 9) // they wait until all have the list with node 7
+	w.loss = func(_, to sim.NodeID, p *packet) bool {
+		o, err := wire.ParseOrder(p.data)
+		return p.kind == Instructed && err == nil && o.Kind == wire.OrderList && len(o.Members) == 7 && slices.Contains([]sim.NodeID{3, 4, 5}, to)
+	}
+	w.run(time.Second)
+	w.net.Crash(0)
+	g := w.hosts[1].g
+	for g.role != active || !g.version.IsValid() || len(g.latest.Members) < 7 {
+		w.run(time.Millisecond)
+	}
+	w.net.Partition(sim.Nodes(1, 6, 7, 8, 9))
+	w.loss = nil
+	w.run(30 * time.Second)
+	if !g.alone || g.stats.Silent > 0 {
+		t.Errorf("the one cut off: %v, alone %v, %d members of %d, %d left behind", g.role, g.alone, len(g.members), len(g.latest.Members), g.stats.Silent)
+	}
+	if g := w.hosts[2].g; g.role != active || g.alone {
+		t.Errorf("the other one: %v, alone %v", g.role, g.alone)
+	}
+}
+
+// TestVotersBefore: RM-A18: a new manager continues from a list of which no member knows that all had it. Its first list
+// names the same voters as that list. A member that is left behind because it does not answer counts too, although it was
+// no voter: the next manager takes it off when it has ended.
+func TestVotersBefore(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	for _, answers := range []int{5, 4} {
+		s := newSearch()
+		s.begin(1, 2, 3, 4)
+		for host := range sim.NodeID(answers) {
+			o := wire.Order{Kind: wire.OrderKnown, Epoch: s.g.epoch, Version: wire.Version{Epoch: 500, Counter: 4}, Window: 5, Voters: 4, Of: 4, Departed: []wire.ID{testID(6)}, Silent: 1}
+			for host := range sim.NodeID(5) {
+				o.Members = append(o.Members, wire.Member{ID: testID(host + 1), Number: uint32(host + 1)})
+			}
+			s.told(3, host+1, &o)
+		}
+		s.g.Step(s.g.collect.by, Input{}, &s.out)
+		o, silent := &s.g.latest, 6-answers
+		s.publishes(t, []sim.NodeID{1, 2, 3, 4, 5}[:answers], []sim.NodeID{5}[:silent-1])
+		voters := slices.DeleteFunc(slices.Clone(o.Members), func(m wire.Member) bool { return m.Number >= o.Voters })
+		if len(voters) != 3 || hostID(voters[2].NID) != 3 || int(o.Silent) != silent || int(o.Of) != 3+silent {
+			t.Errorf("%v and %d silent ones of %d vote", voters, o.Silent, o.Of)
+		}
+	}
+}
+
+// TestSilentBefore: RM-A18: the list from which a new manager continues names members that were left behind, and all its
+// members had it. So they cannot continue from a list before with those left behind, which do not count any more.
+func TestSilentBefore(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	w := parted(t, 5, 3)
+	w.net.Kill(3)
+	w.net.Kill(4)
+	w.run(6 * time.Second)
+	if g := w.hosts[0].g; g.stats.Silent != 2 || g.usable != g.version {
+		t.Fatalf("%d left behind, usable %v of %v", g.stats.Silent, g.usable, g.version)
+	}
+	w.net.Crash(0)
+	g := w.hosts[1].g
+	for g.role != active || !g.version.IsValid() || len(g.latest.Members) == 0 {
+		w.run(time.Millisecond)
+	}
+	if o := &g.latest; o.Of != 3 || o.Silent != 1 { // node 0 does not answer
+		t.Errorf("%d silent ones of %d vote", o.Silent, o.Of)
+	}
+}
