@@ -88,3 +88,14 @@ func (c claims) vote(clock, cycle uint64, within int, tolerance uint64) vote {
 }
 
 func apart(a, b uint64) uint64 { return max(a, b) - min(a, b) }
+
+// ahead reports whether two peers or more have lately claimed the same clock, which is ahead of this node's. They may be
+// right: then this node, and those in step with it, were paused.
+func (c claims) ahead(m *Machine) bool {
+	for i := range c {
+		if n := &c[i]; n.clock > m.clock.value && c.vote(n.clock, m.cycle, m.limits.Dead, m.tolerance()).agree >= 2 {
+			return true
+		}
+	}
+	return false
+}

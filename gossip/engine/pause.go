@@ -16,9 +16,10 @@ type pause struct {
 	hold     uint64 // suppress health events until this node's cycle of that number, so that the first messages can arrive
 	held     uint64 // this node's latest own cycle that began while health events were suppressed
 	since    uint64 // this node's own cycle since when health events are suppressed
+	waits    bool   // suppress health events although hold is over, see hearsLittle
 	resync   bool   // suppress health events until enough messages were merged
 	cycles   int    // number of this node's cycles that have begun during resync
-	accepted int    // number of messages merged during resync
+	accepted int    // number of messages merged since the pause
 }
 
 // catchUp detects missed cycles. Each step begins with it.
@@ -63,6 +64,7 @@ func (m *Machine) standBack(quiet uint64) {
 	}
 	// patience bounds the suppression: a node that pauses again and again must report at last.
 	p.quiet, p.until, p.hold = true, m.cycle+quiet, min(m.cycle+quiet+2, p.since+m.patience())
+	p.accepted = 0
 	m.rejuvenate()
 	m.health.changed = true
 }
@@ -79,7 +81,7 @@ func (p *pause) forget(m *Machine) {
 func (m *Machine) patience() uint64 { return uint64(m.limits.Dead + m.limits.Stealth) }
 
 // holds reports whether health events are suppressed.
-func (p *pause) holds(cycle uint64) bool { return p.resync || cycle < p.hold }
+func (p *pause) holds(cycle uint64) bool { return p.resync || p.waits || cycle < p.hold }
 
 // wakes reports whether a pause ended only a few cycles ago.
 func (p *pause) wakes(m *Machine) bool {
@@ -93,6 +95,7 @@ func (m *Machine) Unsure() bool { return m.pause.holds(m.cycle) }
 // others are alive, once the node has merged enough messages. A node that no other node reaches ends its
 // resync after m.patience() cycles.
 func (p *pause) tick(m *Machine, out *Output) {
+	p.waits = (p.waits || m.cycle == p.hold) && p.hearsLittle(m)
 	if p.holds(m.cycle) {
 		p.held = m.cycle
 	}
@@ -103,9 +106,9 @@ func (p *pause) tick(m *Machine, out *Output) {
 		return
 	}
 	// Peers that have just been paused too have no useful ages. So wait until there is news of
-	// all participants that were alive before the pause; at the latest, wait as long as the
-	// detection of a death takes.
-	enough := p.cycles >= m.limits.Resync && p.accepted >= p.cycles && (p.cycles > m.limits.Dead || m.heardAll())
+	// all participants that were alive before the pause, and no peers with clocks ahead of this
+	// node's are refused; at the latest, wait as long as the detection of a death takes.
+	enough := p.cycles >= m.limits.Resync && p.accepted >= p.cycles && (p.cycles > m.limits.Dead || m.heardAll(oldest) && !m.clock.claims.ahead(m))
 	if enough || m.cycle-p.since > m.patience() {
 		p.resync = false
 		m.tell(out, Event{Kind: Resynced, Cycles: uint64(p.cycles)})
@@ -113,11 +116,18 @@ func (p *pause) tick(m *Machine, out *Output) {
 	p.cycles++
 }
 
-// heardAll reports whether there is news of each participant that was alive when health was
-// last reported.
-func (m *Machine) heardAll() bool {
+// hearsLittle reports whether this node must wait for more messages before it reports health: some participants would
+// count as dead because of the missed cycles, and only few messages have brought news since. Messages may be lost, or
+// come from peers that were paused too. The node waits for as long as the detection of a death takes at most.
+func (p *pause) hearsLittle(m *Machine) bool {
+	return p.accepted < m.limits.Resync && m.cycle-p.since <= uint64(m.limits.Dead) && !m.heardAll(m.limits.Dead)
+}
+
+// heardAll reports whether there is news, at most as old as the parameter limit, of each participant that was alive when
+// health was last reported.
+func (m *Machine) heardAll(limit int) bool {
 	for i, age := range m.ages.Bytes() {
-		if age == unheard && m.health.is(i) {
+		if int(age) > limit && m.health.is(i) {
 			return false
 		}
 	}
