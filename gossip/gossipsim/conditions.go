@@ -25,11 +25,11 @@ var conditions = kit.Conditions[*Net]{
 		(*Net).allStopped, nodesArg),
 	kit.Ask("list", "the list of each node that takes part has so many participants",
 		(*Net).listed, numberArg, byArg),
-	kit.Ask("detected-within", "no node thinks one alive that has been down for so many cycles, and for as many since its own start or the end of its pause",
+	kit.Ask("detected-within", "no node thinks one alive that has been down for so many cycles, and for as many since its own start or the end of its pause; a node that was paused may take longer while it has too little news",
 		func(n *Net, a scenario.Args) (bool, string) { return n.detectedWithin(a.Int(0)) }, scenario.Arg{Name: "cycles", Kind: scenario.Count}),
 	kit.Ask("no-false-death", "no node was told that one died which was fine: running and speaking, not paused, with a way to the other node, if only over others, and all of that for longer than news needs",
 		func(n *Net, _ scenario.Args) (bool, string) { return n.outcome.FalseDeaths == 0, n.outcome.FirstFalse }),
-	kit.Ask("no-resurrection", "no node was told that one is alive which has been down for longer than it takes to notice",
+	kit.Ask("no-resurrection", "no node was told that one is alive which has been down, silent after its start or paused for longer than it takes to notice, or of which no news could come for as long",
 		func(n *Net, _ scenario.Args) (bool, string) {
 			return n.outcome.Resurrections == 0, n.outcome.FirstFalse
 		}),

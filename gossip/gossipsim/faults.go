@@ -15,7 +15,7 @@ import (
 //	the observer is silent after its start                              nodeState.silent
 //	one of these has ended so lately that news of it may be under way   grace
 //	parts come together that were apart for long                        links.rejoined, links.moved
-//	more than six of ten have just failed at once                       few
+//	more than six of ten have just failed at once; counts once          few
 //
 // Nothing else is an excuse. In particular these are none: many other nodes are dead or out of reach, messages are
 // lost, or the observer itself was paused.
@@ -24,6 +24,7 @@ type faults struct {
 	grace time.Duration
 	nodes []nodeState
 	links links
+	once  map[[2]sim.NodeID]time.Duration // by observer and subject: the latest false death that few excused
 }
 
 // never marks an event that does not happen.
@@ -42,7 +43,7 @@ type nodeState struct {
 }
 
 func (t *faults) init(nodes int, grace time.Duration, clock func() time.Duration) {
-	t.clock, t.grace, t.nodes = clock, grace, make([]nodeState, nodes)
+	t.clock, t.grace, t.nodes, t.once = clock, grace, make([]nodeState, nodes), make(map[[2]sim.NodeID]time.Duration)
 	for i := range t.nodes {
 		t.nodes[i] = nodeState{fine: never, down: true, ended: never}
 	}
@@ -110,8 +111,14 @@ func (t *faults) excused(observer, subject sim.NodeID) bool {
 
 // few reports whether more than six of ten nodes have just failed, or were just cut off from an observer, before it
 // could notice the first of these losses. Nodes that it lost earlier do not count. False deaths in that time are
-// counted separately.
-func (t *faults) few(observer sim.NodeID) bool {
-	count, left, latest := t.links.lost(observer, t.clock())
-	return 10*count > 6*(count+left) && t.clock()-latest < t.grace
+// counted separately. Each of the others may count as dead once: few records that, and is false the second time.
+func (t *faults) few(observer, subject sim.NodeID) bool {
+	count, left, first, latest := t.links.lost(observer, t.clock())
+	if 10*count <= 6*(count+left) || t.clock()-latest >= t.grace {
+		return false
+	}
+	pair := [2]sim.NodeID{observer, subject}
+	last, again := t.once[pair]
+	t.once[pair] = t.clock()
+	return !again || last < first
 }

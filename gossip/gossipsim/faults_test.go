@@ -61,6 +61,8 @@ func TestExcuses(t *testing.T) {
 		{"within the larger part", []act{{5 * time.Second, parted(large)}, {time.Minute, healed}}, time.Minute + grace/2, 3, 4, false, false},
 		{"within the smaller part", []act{{5 * time.Second, parted(large)}, {time.Minute, healed}}, time.Minute + grace/2, 0, 1, true, false},
 		{"within the smaller part, later", []act{{5 * time.Second, parted(large)}, {time.Minute, healed}}, time.Minute + grace, 0, 1, false, false},
+		{"within a half, while some of the other half do not run", []act{{time.Second, killed(7, 9)}, {5 * time.Second, parted(sim.Nodes(5, 6, 7, 8, 9))}, {time.Minute, healed}}, time.Minute + grace/2, 0, 1, true, false},
+		{"within four of ten, while more of the six do not run", []act{{time.Second, killed(7, 9)}, {5 * time.Second, parted(sim.Nodes(6, 7, 8, 9))}, {time.Minute, healed}}, time.Minute + grace/2, 0, 1, false, false},
 		{"a short partition while one link was cut for long", []act{
 			{5 * time.Second, severed(8, 9)}, {time.Minute, parted(large)}, {time.Minute + time.Second, healed},
 		}, time.Minute + 2*time.Second, 0, 1, false, true},
@@ -76,7 +78,7 @@ func TestExcuses(t *testing.T) {
 			a.do(&f)
 		}
 		now = row.at
-		if excused, few := f.excused(row.observer, row.subject), f.few(row.observer); excused != row.excused || few != row.few {
+		if excused, few := f.excused(row.observer, row.subject), f.few(row.observer, row.subject); excused != row.excused || few != row.few {
 			t.Errorf("%s: excused %v, few %v; want %v, %v", row.name, excused, few, row.excused, row.few)
 		}
 	}
@@ -116,6 +118,73 @@ func TestSleeperDetects(t *testing.T) {
 		step.then()
 		if ok, why := n.detectedWithin(cycles); ok != step.holds {
 			t.Errorf("at %v: %v, %s", step.until, ok, why)
+		}
+	}
+}
+
+// TestFewOnce: when most nodes fail at once, each of the others may count as dead once for each observer, until the
+// deaths are noticed, and once more when most of the rest fail.
+func TestFewOnce(t *testing.T) {
+	now := time.Duration(0)
+	var f faults
+	f.init(20, 5*time.Second, func() time.Duration { return now })
+	for id := range sim.NodeID(20) {
+		f.start(id, false)
+	}
+	for _, step := range []struct {
+		at                time.Duration
+		then              func(*faults)
+		observer, subject sim.NodeID
+		few               bool
+	}{
+		{time.Minute, killed(0, 13), 18, 19, true},
+		{time.Minute + time.Second, func(*faults) {}, 18, 19, false},
+		{time.Minute + 2*time.Second, func(*faults) {}, 18, 17, true},
+		{time.Minute + 3*time.Second, func(*faults) {}, 17, 19, true},
+		{2 * time.Minute, killed(14, 17), 18, 19, true},
+	} {
+		now = step.at
+		step.then(&f)
+		if few := f.few(step.observer, step.subject); few != step.few {
+			t.Errorf("at %v: node %v may consider node %v dead: %v", now, step.observer, step.subject, few)
+		}
+	}
+}
+
+// TestOldNews: a return is wrong if the news of the node is older than a detection takes: the node is down, or still
+// silent after its restart, or paused, or no path leads from it to the observer, not even over others that pass old
+// news on.
+func TestOldNews(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		fault func(n *Net)
+		wrong bool
+	}{
+		{"no fault", func(*Net) {}, false},
+		{"killed", func(n *Net) { n.Kill(4) }, true},
+		{"killed and restarted just now", func(n *Net) { n.Kill(4); n.At(30*time.Second, func() { n.Start(4, false) }) }, true},
+		{"killed, restarted, and heard again", func(n *Net) { n.Kill(4); n.At(20*time.Second, func() { n.Start(4, false) }) }, false},
+		{"paused", func(n *Net) { n.Pause(4) }, true},
+		{"paused, and just resumed", func(n *Net) { n.Pause(4); n.At(30*time.Second, func() { n.Resume(4) }) }, false},
+		{"cut off", func(n *Net) { n.Partition(sim.Nodes(4)) }, true},
+		{"cut off from the observer alone", func(n *Net) { n.Cut(sim.Nodes(4), sim.Nodes(0)) }, false},
+		{"cut off and just healed", func(n *Net) { n.Partition(sim.Nodes(4)); n.At(30*time.Second, n.Heal) }, false},
+	} {
+		n, err := New(Config{Network: scenario.Network{Nodes: 5, Seed: 1}, Gossip: gossip.Config{ColdStart: true, Interval: 200 * time.Millisecond}})
+		if err == nil {
+			err = n.Run(10 * time.Second)
+		}
+		if err == nil {
+			row.fault(n)
+			err = n.Run(30*time.Second + time.Millisecond)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := n.Outcome().Resurrections
+		n.joined(n.Now(), 0, 4)
+		if wrong := n.Outcome().Resurrections > before; wrong != row.wrong || before > 0 {
+			t.Errorf("%s: the return is wrong: %v, want %v; wrong returns before: %d", row.name, wrong, row.wrong, before)
 		}
 	}
 }

@@ -62,6 +62,8 @@ type Net struct {
 type incarnation interface {
 	view() view
 	stopped() bool // the node has stopped taking part in gossip
+	silent() bool  // the silence after the node's start lasts
+	unsure() bool  // the node was paused, and reports no changes yet
 	quorum() bool
 	clock() uint64
 	stats() engine.Stats

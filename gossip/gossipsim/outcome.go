@@ -15,8 +15,8 @@ type Outcome struct {
 	Deaths        uint64 // number of events by which a node reported another one as dead, correctly or not
 	FalseDeaths   uint64 // deaths reported of nodes that were fine, see faults
 	FewDeaths     uint64 // deaths reported of nodes that were fine, just after more than six of ten nodes failed at once
-	Resurrections uint64 // returns reported of nodes that had been down for longer than a detection takes
-	Flaps         uint64 // returns reported of nodes that had been down for less time than that: another node had not detected the death yet
+	Resurrections uint64 // returns reported of nodes of which there could be no news for longer than a detection takes
+	Flaps         uint64 // returns reported of nodes that were down for less time than that: another node had not detected the death yet
 	FirstFalse    string // text of the first false death or resurrection
 
 	Detected kit.Delays // time from the end of a node to each report that it died
@@ -51,7 +51,7 @@ func (n *Net) died(at time.Duration, observer, subject sim.NodeID) {
 	case f.down && f.ended != never:
 		v.Detected.Add(at - f.ended)
 	case t.excused(observer, subject):
-	case t.few(observer):
+	case t.few(observer, subject):
 		v.FewDeaths++
 	default:
 		v.FalseDeaths++
@@ -59,17 +59,21 @@ func (n *Net) died(at time.Duration, observer, subject sim.NodeID) {
 	}
 }
 
-// joined compares a return with the ground truth.
+// joined compares a return with the ground truth. It is wrong if the news is older than a detection takes: the node
+// has been down, silent after its start or paused for longer, or no path led from it to the observer.
 func (n *Net) joined(at time.Duration, observer, subject sim.NodeID) {
 	v, t := &n.outcome, &n.faults
 	v.Joins++
-	switch f := &t.nodes[subject]; {
-	case !f.down || f.ended == never:
-	case at-f.ended <= n.Cycles(n.limits.Dead+2):
-		v.Flaps++
-	default:
+	limit := n.Cycles(n.limits.Dead + 2)
+	switch since := t.links.failed[subject]; {
+	case !n.sends(subject) && (since == never || at-since > limit):
 		v.Resurrections++
-		n.first("at %v node %v was told that node %v is alive, which is down since %v", at, observer, subject, f.ended)
+		n.first("at %v node %v was told that node %v is alive, which has sent nothing since %v", at, observer, subject, since)
+	case !t.links.reached(subject, observer, at-limit, at):
+		v.Resurrections++
+		n.first("at %v node %v was told that node %v is alive, of which no news could come for %v", at, observer, subject, limit)
+	case t.nodes[subject].down:
+		v.Flaps++
 	}
 }
 

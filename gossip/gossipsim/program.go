@@ -124,6 +124,8 @@ func event(e *engine.Event, m *engine.Machine) sim.Event {
 
 func (p *program) view() view          { return view{p.m.List(), p.m.AliveBits()} }
 func (p *program) stopped() bool       { return p.m.Stopped() }
+func (p *program) silent() bool        { return p.m.Silent() }
+func (p *program) unsure() bool        { return p.m.Unsure() }
 func (p *program) quorum() bool        { return p.m.Quorum() }
 func (p *program) clock() uint64       { return p.m.Clock() }
 func (p *program) stats() engine.Stats { return p.m.Stats() }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/bits"
+	"time"
 
 	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
@@ -35,6 +36,9 @@ func (v view) count() (n int) {
 func (n *Net) takesPart(id sim.NodeID) bool {
 	return n.Up(id) && !n.Paused(id) && !n.Stopped(id)
 }
+
+// sends reports whether a node takes part and is not silent after its start.
+func (n *Net) sends(id sim.NodeID) bool { return n.takesPart(id) && !n.incarnations[id].silent() }
 
 // Stopped reports whether a node that is up has stopped taking part, because of its parameters
 // or because it left the list.
@@ -103,7 +107,7 @@ func (n *Net) Think(observers, subjects sim.NodeSet, alive bool) (ok bool, why s
 
 // detectedWithin reports whether every node that has been down for longer than the given number of
 // gossip cycles is considered dead by all observers. If an observer was paused or started in that time,
-// the cycles count from the end of its pause, or from its start.
+// the cycles count from the end of its pause, or from its start, and patience comes on top.
 func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 	limit, now, t := n.Cycles(cycles), n.Now(), &n.faults
 	for id := range t.nodes {
@@ -114,12 +118,21 @@ func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 		subject := sim.NodeID(id)
 		for observer, v := range n.views(sim.AllNodes) {
 			o := &t.nodes[observer]
-			if o.fine != never && now-max(o.fine, f.ended) >= limit && v.has(subject) {
+			if o.fine != never && now-max(o.fine, f.ended) >= limit+n.patience(observer) && v.has(subject) {
 				return false, fmt.Sprintf("node %v is down since %v, and node %v thinks it alive", subject, f.ended, observer)
 			}
 		}
 	}
 	return true, ""
+}
+
+// patience returns for how much longer than others an observer may take to report a death: a node that was paused
+// reports no change until it has enough news (docs/gossip-tuning.md, "Pauses").
+func (n *Net) patience(observer sim.NodeID) time.Duration {
+	if n.incarnations[observer].unsure() {
+		return n.Cycles(n.limits.Dead + n.limits.Stealth)
+	}
+	return 0
 }
 
 // Quorum reports whether all nodes of a set that take part have a quorum; with want false, whether
