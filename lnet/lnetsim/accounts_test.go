@@ -1,6 +1,7 @@
 package lnetsim
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func accounts(t *testing.T, quality link.Quality) *network {
 
 // TestAccounts checks that a network's checks detect violations.
 func TestAccounts(t *testing.T) {
-	spec.Covers(t, "LS-3", "LS-4", "LS-5", "LS-6")
+	spec.Covers(t, "LS-3", "LS-4", "LS-5", "LS-6", "LS-8")
 	holds := func(n *network, condition string) bool {
 		ok, _ := n.Check(condition, scenario.Args{})
 		return ok
@@ -107,6 +108,17 @@ func TestAccounts(t *testing.T) {
 		run(t, n, time.Second)
 		if holds(n, "protocol-kept") {
 			t.Error("a message for another node is not seen")
+		}
+	})
+	t.Run("failures", func(t *testing.T) {
+		n := accounts(t, link.Quality{})
+		n.Fabric.CutRail(1, 0, true)
+		n.Fabric.Do(0, func(*simlnd.Host) { n.members[0].begin(put, 1, false) })
+		run(t, n, time.Minute)
+		for condition, want := range map[string]bool{"0 1 2": false, "1 1 2": true, "0 2 1": true} {
+			if ok, why := n.Check("failed-operations", strings.Fields(condition)); ok != want {
+				t.Errorf("failed-operations %s: %v: %s", condition, ok, why)
+			}
 		}
 	})
 	t.Run("credits", func(t *testing.T) {

@@ -76,6 +76,7 @@ type network struct {
 	stats      counters
 	probes     probes
 	lostProbes lostProbes
+	failures   failures
 	took       []time.Duration // durations of operations that were answered, in any order
 }
 
@@ -108,7 +109,7 @@ func newNetwork(cfg config) (*network, error) {
 	}
 	n := &network{
 		cfg: cfg, layout: cfg.layout(), members: make([]*member, cfg.Nodes), cables: make([]cables, cfg.Nodes),
-		memory: make([]byte, cfg.Size),
+		memory: make([]byte, cfg.Size), failures: make(failures),
 	}
 	return n, n.StartStacks(&cfg.Network, kit.Stacks{Boot: n.boot, OnEvent: cfg.OnEvent, Window: cfg.Window})
 }

@@ -167,8 +167,7 @@ func (o *operation) end(err error) {
 	m := o.member
 	m.busy--
 	if err != nil {
-		m.net.unprobed(o, err)
-		m.net.stats.Failed++
+		m.net.failed(o, err)
 		m.tell(toldFailed, o.to, o.number, err.Error())
 		return
 	}
