@@ -63,6 +63,7 @@ func (s *Server) toldAgain(e *wire.Entry, ordered time.Duration) {
 	case e.Epoch == 0:
 		s.noChoiceTold(&g, ordered)
 		s.tombstones.set(e.Client, g)
+		s.tombstones.queue = append(s.tombstones.queue, slot{e.Client, g.noChoice}) // the caller sorts the queue
 		return
 	case !chosenLater(e.Epoch, g.epoch):
 		return

@@ -138,7 +138,7 @@ func (e *evictions) takeBack(s *Server) {
 func (s *Server) madeByOthers(x *eviction) bool {
 	e := x.entry()
 	g := s.evictions.givenUpOf(&e)
-	if t, ok := s.tombstones.of(x.id, x.incarnation); ok && !t.void && !t.left {
+	if t, ok := s.tombstones.of(x.id, x.incarnation); ok && !t.void && !t.onlyLeft() {
 		g.told(&wire.Entry{Epoch: t.epoch})
 	}
 	return len(g.others) > 0

@@ -20,13 +20,13 @@ func (t *Timing) lastWord() time.Duration { return 2 * t.Evict }
 
 // heardOf carries out an eviction that another server ordered. It calls end, which ends the
 // connection and, if bury is true, adds a tombstone. The argument bury is false if this server
-// is cut off. A tombstone that the incarnation already has keeps its origin and time in three cases: it is
-// final; it is for a later choice of a master than the order; or it names a choice, and the order, of an earlier
-// version, does not.
+// is cut off. A tombstone that the incarnation already has keeps its origin and time in three cases: it is that of
+// an eviction by this server; it is for a later choice of a master than the order; or it names a choice, and the order,
+// of an earlier version, does not.
 func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 	old, counts := s.tombstones.of(e.Client, e.Incarnation)
 	counts = counts && !old.void
-	had := counts && (old.from == noSlot || e.Before(old.epoch) || e.Epoch == 0 && old.epoch != 0)
+	had := counts && (old.from == noSlot && !old.left || e.Before(old.epoch) || e.Epoch == 0 && old.epoch != 0)
 	at := s.now
 	if counts && old.epoch == e.Epoch && old.from != noSlot {
 		at = old.said // a copy of the request does not postpone the time at which the eviction is final
@@ -147,21 +147,19 @@ func (s *Server) revokeRecent() {
 }
 
 // revoke drops the tombstone of an incarnation, here and in the store, because its eviction no longer counts. Evictions
-// of other incarnations still count. So does the second tombstone of this incarnation that noChoiceTold has recorded,
-// unless all is true. The withdrawals that this server knows of stay as well. The result tells whether the incarnation
-// is still refused.
+// of other incarnations still count. Another tombstone of this incarnation may remain, see remaining. The withdrawals that
+// this server knows of stay as well. The result tells whether the incarnation is still refused.
 func (s *Server) revoke(id wire.ClientID, incarnation uint64, all bool) (refused bool) {
 	s.stats.Revoked++
 	g, _ := s.tombstones.of(id, incarnation)
 	s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation, For: -1})
-	switch refused = !all && g.epoch != 0 && g.noChoice > s.now; {
-	case refused:
-		s.said(&wire.Entry{Client: id, Incarnation: incarnation}, unnamed, g.noChoice-s.cfg.tombstone())
-		s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation, For: g.until - s.now})
-	case g.taken.any():
-		g.void, g.noChoice = true, 0
+	g, until := s.remaining(g, all)
+	if refused = !g.void; refused {
+		s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation, For: until - s.now})
+	}
+	if refused || g.taken.any() {
 		s.tombstones.set(id, g)
-	default:
+	} else {
 		s.tombstones.keep(id, slices.DeleteFunc(s.tombstones.list(id), func(b tombstone) bool { return b.incarnation == incarnation }))
 	}
 	for _, b := range s.tombstones.list(id) { // the store has dropped them as well
@@ -171,6 +169,26 @@ func (s *Server) revoke(id wire.ClientID, incarnation uint64, all bool) (refused
 	}
 	s.saveAgain(id)
 	return refused
+}
+
+// remaining returns the tombstone that remains of g when its eviction no longer counts, and until when it lasts in the
+// store. That is the second tombstone of the incarnation, which noChoiceTold has recorded, unless all is true; or that
+// of an incarnation that has left; or a void one. In memory the second tombstone lasts as long as g if this server knows
+// of a withdrawal, which it must remember for that long.
+func (s *Server) remaining(g tombstone, all bool) (rest tombstone, until time.Duration) {
+	switch {
+	case !all && g.epoch != 0 && g.noChoice > s.now:
+		g.said, g.epoch, g.from = g.noChoice-s.cfg.tombstone(), 0, unnamed
+		if !g.taken.any() {
+			g.until = g.noChoice
+		}
+		return g, g.noChoice
+	case g.left:
+		g.epoch, g.from, g.noChoice = 0, noSlot, 0
+	default:
+		g.void, g.noChoice = true, 0
+	}
+	return g, g.until
 }
 
 // saveAgain saves the record of a client that is connected, because DoRemove for a tombstone has removed it, too.

@@ -29,7 +29,7 @@ type tombstone struct {
 	noChoice    time.Duration // active time at which a tombstone of this incarnation that names no choice of a master expires, see noChoiceTold; 0: there is none
 	by          uint16        // group of NIDs, by shareOf, to which the client's node belongs
 	void        bool          // the eviction does not count any more: the tombstone refuses nothing
-	left        bool          // the client has disconnected from this server, and no server evicted it: other servers are not told
+	left        bool          // the client has disconnected from this server
 }
 
 // unnamed is the value of tombstone.from if another server ordered the eviction, and this server does
@@ -65,7 +65,7 @@ func (t *tombstones) add(id wire.ClientID, g tombstone, of nid.NID) (forgot uint
 	old, had := t.of(id, g.incarnation)
 	latest := t.incarnations[id]
 	g.until, g.from, g.noChoice, g.taken = max(g.until, old.until), noSlot, old.noChoice, old.taken
-	g.known, g.by = cmp.Or(old.known, latest.known), old.by
+	g.known, g.by, g.left = cmp.Or(old.known, latest.known), old.by, old.left
 	if of.IsValid() {
 		g.by = shareOf(of)
 	}
@@ -120,10 +120,12 @@ func (t *tombstones) pop() (removed int) {
 	return removed
 }
 
-// current reports whether a tombstone expires at the time of the entry.
+// current reports whether a tombstone expires at the time of the entry, or may do so once its eviction is withdrawn,
+// see noChoice.
 func (t *tombstones) current(p slot) bool {
 	g, ok := t.incarnations[p.id]
-	return ok && (p.ends(g) || slices.ContainsFunc(g.taken.before(), p.ends))
+	ends := func(b tombstone) bool { return p.ends(b) || p.until == b.noChoice }
+	return ok && (ends(g) || slices.ContainsFunc(g.taken.before(), ends))
 }
 
 // ends reports whether the entry is that of the tombstone g.

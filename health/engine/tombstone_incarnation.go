@@ -92,7 +92,7 @@ func (t *tombstones) insert(id wire.ClientID, g tombstone) {
 func spare(list []tombstone) int {
 	k := len(list) - 1
 	for i, b := range list {
-		if b.left && i > 0 {
+		if b.onlyLeft() && i > 0 {
 			k = i
 		}
 	}

@@ -51,13 +51,17 @@ func (t *tombstones) reported(p slot) []tombstone {
 	return slices.DeleteFunc(t.list(p.id), func(g tombstone) bool { return !p.ends(g) || g.void || g.untold() })
 }
 
-// untold reports whether this server does not report a tombstone to others. It does not if the client has left: any node
+// onlyLeft reports whether the incarnation has a tombstone because it has disconnected from this server, and no other
+// server has evicted it.
+func (g *tombstone) onlyLeft() bool { return g.left && g.from == noSlot }
+
+// untold reports whether this server does not report a tombstone to others. It does not if the client has only left: any node
 // can connect with the id of a client that this server does not know, and leave. Nor does it if three things hold: other
 // servers have reported the tombstone, it names no choice of a master, and this server knows of a withdrawal. Then the
 // client may be alive, and perhaps only one server has evicted it, as an orphan. Without this rule the tombstone of
 // that one server could become that of most servers.
 func (g *tombstone) untold() bool {
-	return g.left || g.from == unnamed && g.epoch == 0 && g.taken.any()
+	return g.onlyLeft() || g.from == unnamed && g.epoch == 0 && g.taken.any()
 }
 
 // sort restores the order of expiry in the queue after tombstones were added out of order.

@@ -111,3 +111,76 @@ func TestOrphanOfOneServer(t *testing.T) {
 	h.tellTombstones(otherB, h.last(wire.Tombstones).Sequence, tombstoneOf(0, 0))
 	h.want("bury")
 }
+
+// TestLeftAndEvicted: CH-A1, CH-65: a client has left this server, which gets an eviction of it by another server. While the
+// eviction counts, this server reports the tombstone to others. It no longer does so when the eviction is withdrawn, or
+// dropped because this server loses its quorum, but it still refuses the incarnation, even after a restart.
+func TestLeftAndEvicted(t *testing.T) {
+	spec.Covers(t, "CH-A1", "CH-65")
+	for name, tt := range map[string]struct {
+		then func(h *harness)
+		told int
+	}{
+		"evicted":          {func(h *harness) {}, 1},
+		"withdrawn":        {func(h *harness) { h.batchFrom(otherA, true) }, 0},
+		"withdrawn twice":  {func(h *harness) { h.batchFrom(otherA, true); h.batchFrom(otherA, true) }, 0},
+		"the copy is late": {func(h *harness) { h.batchFrom(otherA, true); h.batchFrom(otherA, false) }, 0},
+		"quorum lost": {func(h *harness) {
+			h.step(ServerInput{Kind: QuorumIs})
+			h.step(ServerInput{Kind: QuorumIs, Alive: true})
+		}, 0},
+	} {
+		h := three(t)
+		h.connect(5, me, 1)
+		h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5})
+		h.batchFrom(otherA, false)
+		tt.then(h)
+		if n := len(h.reported()); n != tt.told {
+			t.Errorf("%s: it reports %d tombstones, want %d", name, n, tt.told)
+		}
+		h.connect(5, me, 1)
+		if r := h.last(wire.Reject); r.Code != wire.Global {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	h := three(t)
+	h.connect(5, me, 1)
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5})
+	h.batchFrom(otherA, false)
+	h.batchFrom(otherA, true)
+	h.want("unbury bury answer")
+	if got := word5(h.restarted(), wire.Connect, 2); got != "reject:global" {
+		t.Errorf("after a restart: %q", got)
+	}
+}
+
+// TestOrphanKeepsItsAge: CH-20, CH-33: other servers have reported the tombstone of an orphan, before or after this server got an
+// order to evict the client. The order is dropped because this server loses its quorum. The tombstone of the orphan is
+// then as old as it was reported: this server reports it with that age, and it expires in time, here and in the store.
+func TestOrphanKeepsItsAge(t *testing.T) {
+	spec.Covers(t, "CH-20", "CH-33")
+	for name, begin := range map[string]func(h *harness){
+		"told before": func(h *harness) { h.told(tombstoneOf(0, 8*time.Minute)); h.batchFrom(otherA, false) },
+		"told after":  func(h *harness) { h.batchFrom(otherA, false); h.told(tombstoneOf(0, 8*time.Minute)) },
+	} {
+		h := newHarness(t, nil)
+		h.mute = true
+		begin(h)
+		h.step(ServerInput{Kind: QuorumIs})
+		h.want("unbury bury quorum-lost")
+		if d := h.effects[1].For; d > 2*time.Minute {
+			t.Errorf("%s: in the store it lasts for %v", name, d)
+		}
+		h.step(ServerInput{Kind: QuorumIs, Alive: true})
+		h.advance(2 * maxAsks * h.s.cfg.Tick)
+		h.message(nid.ProcessID{NID: otherB, PID: nid.LustrePID}, wire.Message{Kind: wire.Tombstones, Sequence: 9, Retry: time.Hour})
+		list := h.last(wire.TombstonesReply).Entries
+		if list.Len() != 1 || list.At(0).Mark > 51 {
+			t.Errorf("%s: it reports %+v", name, list)
+		}
+		h.advance(2 * time.Minute)
+		if n := h.s.Status().Tombstones; n != 0 {
+			t.Errorf("%s: %d tombstones are left", name, n)
+		}
+	}
+}
