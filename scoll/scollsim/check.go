@@ -146,7 +146,7 @@ func (n *Net) latest(group string) *Broadcast {
 // broadcast and the sum of its timeouts, including those of all attempts: "the root sends the request again, up to
 // three times, Config.Propagation apart" (docs/collectives.md).
 func (n *Net) sent(b *Broadcast, members []sim.NodeID) {
-	b.Members = members
+	b.Members, b.Tried = members, n.Now()
 	if b.late {
 		kit.Note(&n.ledger.unfounded, "broadcast %s was sent after the group had ended at all members", b.name())
 	}

@@ -59,10 +59,18 @@ type groups struct {
 
 // endedGroup reports whether a group may have ended at a node, because it was destroyed, or because the creator has
 // died: "members also end a group when discovery reports that its creator died or restarted" (docs/collectives.md).
-// Without discovery only the creator itself knows.
-func (n *Net) endedGroup(name string, at sim.NodeID) bool {
-	g := n.groups.byName[name]
-	return g == nil || g.ending || !g.oob && n.oracle.deaths[g.creator] != g.deaths && (n.oracle.on() || at == g.creator)
+// Without discovery only the creator itself knows. "If the creator is alive after all, the group comes back".
+func (n *Net) endedGroup(b *Broadcast, at sim.NodeID) bool {
+	g := n.groups.byName[b.Group]
+	switch {
+	case g == nil || g.ending:
+		return true
+	case g.oob:
+		return false
+	case n.oracle.deaths[g.creator] == g.deaths:
+		return n.oracle.errs.heldDead(at, g.creator, b.Begun)
+	}
+	return n.oracle.on() || at == g.creator
 }
 
 // relisted reports whether the list of a broadcast's group has changed since the broadcast began.

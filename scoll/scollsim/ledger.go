@@ -36,6 +36,7 @@ type Broadcast struct {
 	// room, until then machine.Never. "Their timeouts begin when they are sent" (docs/collectives.md).
 	Departed time.Duration
 	Done     time.Duration // with Ended: when the root had the result
+	Tried    time.Duration // when the latest attempt began
 	Limit    time.Duration // how long the timeouts of the broadcast allow it to take from Departed on
 	LastRun  time.Duration // when a member last began to run the broadcast
 	// Members are the nodes of the broadcast's tree: all members of the group, or the live ones.

@@ -34,6 +34,8 @@ type Config struct {
 	// Discovery, if not 0, is the longest time until all nodes learn of a death or return. The
 	// shortest time is half of it.
 	Discovery time.Duration
+	// Errs makes discovery err: nodes that are paused or cut off count as dead, see erring.
+	Errs bool
 	// Overhead is the time between two sends of a node; it has no effect if Stacks is set.
 	Overhead time.Duration
 	// Stacks runs agents above portals and LNet instead of bare machines.
@@ -132,6 +134,9 @@ func (n *Net) happens(a *sim.Act, do func()) {
 		}
 	case sim.Pause, sim.Skew, sim.Slow:
 		n.ledger.excuse(a.Node)
+	case sim.Resume:
+		n.oracle.errs.resumed(a.Node)
 	}
 	do()
+	n.oracle.errs.changed()
 }

@@ -3,6 +3,7 @@ package scollsim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"ulnet/lnd/sim"
@@ -11,10 +12,11 @@ import (
 
 // oracle is a perfect failure detector with a delay: each observer learns of a death or a
 // return some time later, and of nothing else. A partition or a pause does not count as a
-// death. A return is announced a full delay later, because a restarted node is silent until all
+// death, unless discovery errs, see erring. A return is announced a full delay later, because a restarted node is silent until all
 // nodes have learned of its death.
 type oracle struct {
 	net    *Net
+	errs   erring
 	pcg    rand.PCG
 	deaths []uint64 // number of deaths of each node
 	nodes  []vital  // state of the nodes as seen by an observer that has all news
@@ -28,6 +30,7 @@ type vital struct {
 
 func (o *oracle) init(n *Net) {
 	o.net, o.nodes, o.deaths = n, make([]vital, n.cfg.Nodes), make([]uint64, n.cfg.Nodes)
+	o.errs.init(n)
 	o.pcg.Seed(n.cfg.Seed, 0x0AC1E)
 	for id := range o.nodes {
 		o.nodes[id].alive = o.net.cfg.AtFirst(sim.NodeID(id))
@@ -39,7 +42,11 @@ func (o *oracle) on() bool { return o.net.cfg.Discovery > 0 }
 // started announces an incarnation that begins, and tells it what has changed since the
 // beginning of the run, see program.start.
 func (o *oracle) started(incarnation sim.Incarnation) {
-	if !o.on() {
+	switch {
+	case !o.on():
+		return
+	case o.errs.on():
+		o.errs.changed()
 		return
 	}
 	for id := range o.nodes {
@@ -54,7 +61,10 @@ func (o *oracle) started(incarnation sim.Incarnation) {
 
 // ended announces that an incarnation has ended.
 func (o *oracle) ended(id sim.NodeID) {
-	if o.deaths[id]++; o.on() {
+	switch o.deaths[id]++; {
+	case o.errs.on():
+		o.errs.ended(id)
+	case o.on():
 		o.spread(id, 0, vital{false, o.deaths[id]})
 	}
 }
@@ -76,6 +86,18 @@ func (o *oracle) spread(subject sim.NodeID, after time.Duration, v vital) {
 	}
 }
 
+// known returns what an incarnation that begins knows of each node.
+func (o *oracle) known(observer sim.NodeID) []vital {
+	list := slices.Clone(o.nodes)
+	if o.errs.on() {
+		for id := range list {
+			list[id] = o.errs.views[observer][id].vital
+		}
+		list[observer].alive = true
+	}
+	return list
+}
+
 // old reports whether the state v, in which a node is alive, is out of date because the node
 // has died since.
 func (o *oracle) old(subject sim.NodeID, v vital) bool {
@@ -84,9 +106,15 @@ func (o *oracle) old(subject sim.NodeID, v vital) bool {
 
 // tell reports a change to one observer.
 func (o *oracle) tell(observer, subject sim.NodeID, v vital) {
+	if o.net.Up(observer) && !o.old(subject, v) {
+		o.report(observer, subject, v)
+	}
+}
+
+// report makes discovery at an observer that is up report a state.
+func (o *oracle) report(observer, subject sim.NodeID, v vital) {
 	n := o.net
 	switch {
-	case !n.Up(observer) || o.old(subject, v):
 	case n.cfg.Stacks:
 		n.Fabric.Do(observer, func(*simlnd.Host) { n.incarnations[observer].(*stack).view.hear(simlnd.NID(subject), v) })
 	default:

@@ -28,6 +28,7 @@ func draw(seed uint64, onlyServices bool) string {
 	}
 	p.Line("set tree %s\nset k %d", p.Pick("k-nomial", "k-nomial", "k-ary", "flat"), 1+p.IntN(5))
 	p.Line("set discovery %s", p.Pick("0s", "20ms", "300ms"))
+	p.Line("set discovery-errs %s", p.Pick("off", "on"))
 	p.Line("set propagation 300ms\nset segment %s\nset carry %s", p.Pick("0", "0", "4096"), p.Pick("0", "40", "200", "4096", "4096"))
 	kind, modes := p.Pick("delayed", "immediate", "oob"), []string{"all", "all", "live"}
 	if kind == "oob" {

@@ -86,12 +86,11 @@ func (p *program) input(in engine.Input) { p.net.queue = append(p.net.queue, in)
 // start registers the service, and tells the machine which nodes start with the run.
 func (p *program) start() {
 	p.input(engine.Input{Kind: engine.Register, Service: service, OOB: true})
-	o := &p.net.oracle
-	if !o.on() {
+	if !p.net.oracle.on() {
 		return // without the oracle nothing is to be reported, so large networks start fast
 	}
 	for id := range sim.NodeID(p.net.cfg.Nodes) {
-		if id != p.id && p.net.cfg.AtFirst(id) {
+		if id != p.id && p.thinksAtFirst(id) {
 			p.input(engine.Input{Kind: engine.Health, From: simlnd.NID(id), Alive: true})
 		}
 	}
@@ -156,10 +155,15 @@ func (p *program) command(verb string, args scenario.Args) {
 	p.net.command(p, p.id, verb, args)
 }
 
+// thinksAtFirst reports whether this incarnation takes another node for alive when it begins.
+func (p *program) thinksAtFirst(id sim.NodeID) bool {
+	return p.net.cfg.AtFirst(id) && (p.incarnation.Number == 0 || !p.net.oracle.errs.on())
+}
+
 // isDead reports whether the node thinks, by the news of the oracle, that another is dead.
 func (p *program) isDead(id sim.NodeID) bool {
 	alive, ok := p.news[id]
-	return !alive && (ok || !p.net.cfg.AtFirst(id))
+	return !alive && (ok || !p.thinksAtFirst(id))
 }
 
 func (p *program) create(g *namedGroup, now bool) {

@@ -102,7 +102,7 @@ func (j *judgement) reasons(rank int, status scoll.Status) (must, may bool) {
 func (j *judgement) failures(rank int) (list []failure) {
 	f, id := &j.net.faults, j.Members[rank]
 	above, below := j.tree.Parent(rank)
-	if j.net.endedGroup(j.Group, id) { // "the group is not known ... nor then, or it has ended", "of an earlier incarnation ... of the group's creator"
+	if j.net.endedGroup(j.Broadcast, id) { // "the group is not known ... nor then, or it has ended", "of an earlier incarnation ... of the group's creator"
 		list = append(list, failure{status: scoll.ENOGROUP, itself: true, subtree: true}, failure{status: scoll.EREBOOT, itself: true, subtree: true})
 	}
 	switch {
@@ -116,6 +116,15 @@ func (j *judgement) failures(rank int) (list []failure) {
 	}
 	if below && j.manyRounds() { // "the child does not answer in time"
 		list = append(list, failure{status: scoll.ETIMEDOUT, itself: true, subtree: true}, j.lost())
+	}
+	if errs := &j.net.oracle.errs; below && errs.heldDead(j.Members[above], id, j.Begun) { // "discovery says the child died"
+		list = append(list, failure{status: scoll.EHOSTDOWN, itself: true, subtree: true})
+	}
+	if below && !j.net.oracle.on() && j.net.oracle.deaths[id] > 0 { // "without discovery also if the request came after the restart"
+		list = append(list, failure{status: scoll.EREBOOT, itself: true, subtree: true})
+	}
+	if j.order.isLive() && j.net.oracle.errs.disagreed(id, j.Root, nodesOf(j.whole), j.Tried) { // "live members differ"
+		list = append(list, failure{status: scoll.ESTALE, itself: true, subtree: true})
 	}
 	if j.net.relisted(j.Broadcast) { // "out-of-band groups differ"
 		list = append(list, failure{status: scoll.ESTALE, itself: true, subtree: true})

@@ -86,6 +86,8 @@ func TestReasons(t *testing.T) {
 		{"the creator lives", ended(time.Second, false, 0), missing{4: scoll.ENOGROUP}, "node 4 " + unfounded},
 		{"the group is being destroyed", ended(0, true, 0), missing{3: scoll.ENOGROUP, 4: scoll.ENOGROUP}, ""},
 		{"the group is being destroyed, and a member is late", ended(0, true, 0), missing{4: scoll.ETIMEDOUT}, "node 4 " + unfounded},
+		{"restarted earlier, without discovery", func(n *Net) { n.oracle.deaths[2] = 1 }, missing{3: scoll.EREBOOT, 4: scoll.EREBOOT}, ""},
+		{"restarted earlier, with discovery", func(n *Net) { n.oracle.deaths[2], n.cfg.Discovery = 1, time.Second }, missing{3: scoll.EREBOOT}, "node 3 " + unfounded},
 		{"the list changes", relisted(0), missing{3: scoll.ESTALE, 4: scoll.ESTALE}, ""},
 		{"the list changes, and a member is late", relisted(0), missing{4: scoll.ETIMEDOUT}, "node 4 " + unfounded},
 		{"the list changed before", relisted(-1), missing{4: scoll.ESTALE}, "node 4 " + unfounded},

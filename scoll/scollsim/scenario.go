@@ -22,6 +22,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "rtt", Default: "10ms", Kind: scenario.Duration, Doc: "what nodes think the round trip time is"},
 		{Name: "guard", Default: "0s", Kind: scenario.Duration, Doc: "what a level of the tree may take beyond that; 0s: rtt/4, at least 5ms"},
 		{Name: "discovery", Default: "0s", Kind: scenario.Duration, Doc: "nodes hear of a death or return within this time, half of it at the soonest; 0s: never, and all are thought alive"},
+		{Name: "discovery-errs", Default: "off", Kind: scenario.Switch, Doc: "discovery also takes nodes for dead that are paused, or from which no path leads to the observer, as gossip does"},
 		{Name: "propagation", Default: "1s", Kind: scenario.Duration, Doc: "time between attempts to reach the live members"},
 		{Name: "places", Default: "0", Kind: scenario.Count, Most: 1 << 20, Doc: "how many requests of others a node runs at a time, it holds further ones; 0: 1024"},
 		{Name: "overhead", Default: "0s", Kind: scenario.Duration, Doc: "time between two sends of a node; at the level of machines"},
@@ -83,7 +84,7 @@ func configOf(s *scenario.Setup) Config {
 		},
 		Carry:     cmp.Or(o.Int("carry"), -1),
 		Tree:      treeOf(o["tree"], o.Int("k")),
-		Discovery: o.Duration("discovery"), Overhead: o.Duration("overhead"), Segment: uint32(o.Int("segment")), Stacks: s.Level == scenario.Stacks,
+		Discovery: o.Duration("discovery"), Errs: o.On("discovery-errs"), Overhead: o.Duration("overhead"), Segment: uint32(o.Int("segment")), Stacks: s.Level == scenario.Stacks,
 		Record: s.Record,
 	}
 	if o.On("history") {

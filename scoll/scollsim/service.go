@@ -134,7 +134,7 @@ func (p *program) preRequest(e *engine.Effect, w *work) {
 	if w != nil {
 		w.got = nil
 		b := n.ledger.of(w.number)
-		b.Members = p.roster(b, e.Members)
+		n.sent(b, p.roster(b, e.Members))
 	} else {
 		w = &work{number: numberOf(n.out.Buf[e.Data.Begin:e.Data.End]), bulk: e.Header.Bulk.Length}
 		w.worked = e.Again

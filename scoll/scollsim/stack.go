@@ -39,7 +39,7 @@ func (n *Net) bootStack(h, _ *simlnd.Host) error {
 			return err
 		}
 	case n.oracle.on():
-		k.view.nodes = slices.Clone(n.oracle.nodes)
+		k.view.nodes = n.oracle.known(h.ID())
 		cfg.View = &k.view
 	}
 	if k.agent, err = scoll.New(k.lnet.Table, cfg); err != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
@@ -43,6 +44,14 @@ func TestFaultPlans(t *testing.T) {
 		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 80)
 		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 8)
 	}
+}
+
+// TestErringPlans: SC-A20, SC-158: discovery errs as gossip does while broadcasts go out. The expectations are those of
+// TestFaultPlans.
+func TestErringPlans(t *testing.T) {
+	spec.Covers(t, "SC-158", "SC-A20")
+	sweep(t, scollsim.ErringPlan, "members not reached", scenario.Machines, effort.Of(25, 30, 5000))
+	sweep(t, scollsim.ErringPlan, "members not reached", scenario.Stacks, effort.Of(3, 4, 500))
 }
 
 // TestFloodPlans: SC-3, SC-A30: as TestFaultPlans, but members have few slots, and several

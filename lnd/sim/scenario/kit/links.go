@@ -71,6 +71,14 @@ func (h *LinkHistory) Since(at time.Duration) iter.Seq[*LinkState] {
 	}
 }
 
+// Latest returns the present state of the links.
+func (h *LinkHistory) Latest() *LinkState {
+	if len(h.later) == 0 {
+		return &LinkState{}
+	}
+	return &h.later[len(h.later)-1]
+}
+
 // Quality returns the quality of the links from one node to another in this state. first is the
 // quality that the links had at the beginning of the run.
 func (s *LinkState) Quality(first link.Quality, from, to sim.NodeID) link.Quality {
