@@ -360,6 +360,31 @@ func TestExtremeWords(t *testing.T) {
 	}
 }
 
+// TestForgedSameQuestion: SC-164, SC-A20: a parent that knows a broadcast to the live members forges it, and never
+// delivers its bulk data. While a member waits for these, it refuses the genuine one with ESTALE, for which the root tries
+// again. It runs a broadcast with another payload, although that has the same numbers.
+func TestForgedSameQuestion(t *testing.T) {
+	spec.Covers(t, "SC-164", "SC-A20")
+	for payload, want := range map[string]string{"known": "refuse", "other": "pre"} {
+		h := newHarness(t, 8, 7, nil)
+		live := func(from int, payload, want string, change func(*wire.RequestHeader)) {
+			r := h.header()
+			r.Flags, r.Live = wire.FlagSubset, h.members.Digest()
+			change(&r)
+			h.id = 0
+			h.deliver(from, r, true, payload)
+			h.want(want)
+		}
+		live(5, "known", "pre", func(r *wire.RequestHeader) { forged(r); r.Bulk = wire.RMA{Bits: 99, Length: 100} })
+		h.step(Input{Kind: InPreRequest})
+		h.want("fetch")
+		live(6, payload, want, func(r *wire.RequestHeader) { r.Root = 4 })
+		if want == "refuse" && h.refusal().Status != wire.ESTALE {
+			t.Errorf("refused with %v", h.refusal().Status)
+		}
+	}
+}
+
 // TestForgedAttempt: SC-A20: one parent forges a broadcast to the live members, with the
 // numbers of a genuine one. The genuine one still runs, and without delay.
 func TestForgedAttempt(t *testing.T) {
