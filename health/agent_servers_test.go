@@ -57,6 +57,31 @@ func TestSetServersChanged(t *testing.T) {
 	}
 }
 
+// TestViewChangesAlways: CH-40: discovery has another answer each time that it is asked about a server. SetServers returns all the
+// same.
+func TestViewChangesAlways(t *testing.T) {
+	spec.Covers(t, "CH-40")
+	const changing = 1
+	c := newCluster(t, 0)
+	c.run(time.Second)
+	v, asked := c.views[0], 0
+	v.asked = func(id nid.NID) {
+		if id != c.ids[changing] {
+			return
+		}
+		if asked++; asked > 1000 {
+			v.asked = nil
+			return
+		}
+		v.alive[changing] = !v.alive[changing]
+	}
+	c.hosts[0].Do(func() { c.agents[0].SetServers(c.ids) })
+	c.run(time.Millisecond)
+	if asked == 0 || asked > 1000 {
+		t.Errorf("SetServers asks %d times", asked)
+	}
+}
+
 // TestQuorumChanged: CH-30, CH-34: discovery reports that the quorum is lost, or is there again, while the
 // agent looks whether there is one, as it does once per tick. The server goes by the report, not by the
 // answer from before it.

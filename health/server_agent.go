@@ -100,11 +100,12 @@ func (a *ServerAgent) heard(id nid.NID, alive bool, lifetime uint64) {
 // asks discovery again afterwards, and tells the machine again until nothing has changed.
 func (a *ServerAgent) quorum() {
 	have, unsure := a.haveQuorum()
-	for changed := true; changed; {
+	for range maxLooks {
 		a.runner.Do(engine.ServerInput{Kind: engine.QuorumIs, Alive: have, Unsure: unsure})
 		had, doubted := have, unsure
-		have, unsure = a.haveQuorum()
-		changed = have != had || unsure != doubted
+		if have, unsure = a.haveQuorum(); have == had && unsure == doubted {
+			return
+		}
 	}
 }
 

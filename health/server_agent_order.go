@@ -60,16 +60,21 @@ func (a *ServerAgent) SetServers(ids []nid.NID) {
 	a.quorum()
 }
 
+// maxLooks is how often discovery is asked at most whether its answer has changed meanwhile. If it changes each time, a
+// later report or look has to bring the last change.
+const maxLooks = 10
+
 // repeat tells the machine the present state of a server. The state may change while repeat runs:
 // discovery then reports the new state to the machine, and repeat reports the old one after that. So
 // repeat asks discovery again afterwards, and tells the machine again until nothing has changed.
 func (a *ServerAgent) repeat(id nid.NID) {
 	alive, lifetime := a.cfg.View.Alive(id)
-	for changed := true; changed; {
+	for range maxLooks {
 		a.runner.Do(engine.ServerInput{Kind: engine.ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
 		before, deaths := alive, lifetime
-		alive, lifetime = a.cfg.View.Alive(id)
-		changed = alive != before || lifetime != deaths
+		if alive, lifetime = a.cfg.View.Alive(id); alive == before && lifetime == deaths {
+			return
+		}
 	}
 }
 
