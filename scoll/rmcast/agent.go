@@ -133,8 +133,8 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	}{
 		{&a.data, portals.InboxConfig{Portal: wire.DataPortal, Buffers: a.cfg.Buffers, Size: wire.HeaderSize + a.cfg.Fragment + keyring.CodeSize, Handle: a.arrived}},
 		{&a.control, portals.InboxConfig{Portal: wire.ControlPortal, Buffers: 16, Size: wire.MaxControl + keyring.CodeSize, Handle: a.told}},
-		{&a.orders, portals.InboxConfig{
-			Portal: wire.ManagerPortal, Buffers: 4, Size: wire.OrderSize + a.cfg.Members*(wire.MemberSize+wire.DepartedSize) + keyring.CodeSize, Handle: a.instructed,
+		{&a.orders, portals.InboxConfig{ // a list names up to Members members, and up to 3*Members with those that have departed
+			Portal: wire.ManagerPortal, Buffers: 4, Size: wire.OrderSize + a.cfg.Members*(wire.MemberSize+2*wire.DepartedSize) + keyring.CodeSize, Handle: a.instructed,
 		}},
 	}
 	for i, in := range inboxes {

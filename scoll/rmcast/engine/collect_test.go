@@ -168,6 +168,29 @@ func TestFailuresOfMost(t *testing.T) {
 	}
 }
 
+// buffer is how long the orders may be that members can receive, in a group of at most some members: see New of package
+// rmcast.
+func buffer(members int) int { return wire.OrderSize + members*(wire.MemberSize+2*wire.DepartedSize) }
+
+// TestListsFit: RM-A9: a member tells a new manager of more failed members than the buffers of the others have room for.
+// The lists that follow fit into these buffers, and name a member that does not answer.
+func TestListsFit(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3, 4, 5, 6}
+	s.g.cfg.Members = 16
+	s.begin(list...)
+	for host := range sim.NodeID(3) {
+		s.answer(3, 1+host, list)
+	}
+	s.answer(3, 5, list, strangers(100)[:50]...)
+	s.answer(3, 6, []sim.NodeID{6}, strangers(100)[50:]...)
+	s.g.Step(s.g.collect.by, Input{}, &s.out)
+	s.publishes(t, []sim.NodeID{1, 2, 3, 5, 6}, []sim.NodeID{4})
+	if o := &s.g.latest; !slices.Contains(o.Departed, testID(4)) || len(o.AppendTo(nil)) > buffer(16) {
+		t.Errorf("a list of %d bytes, and %d failed members", len(o.AppendTo(nil)), len(o.Departed))
+	}
+}
+
 // TestFailureNamedTwice: RM-A8, RM-A9: a member names another one as failed, and repeats that in the same answer to a new
 // manager. That is what one member says all the same: the other one stays. The same holds for a member that it invents.
 func TestFailureNamedTwice(t *testing.T) {

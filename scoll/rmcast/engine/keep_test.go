@@ -56,6 +56,12 @@ func TestListsKeptSmall(t *testing.T) {
 		w.form(6)
 		w.run(time.Second)
 		w.loss = func(from, to sim.NodeID, p *packet) bool { return from == 4 && to != 0 && p.kind != Instructed }
+		longest := 0
+		w.tap = func(_, _ sim.NodeID, p *packet) {
+			if p.kind == Instructed {
+				longest = max(longest, len(p.data))
+			}
+		}
 		for _, id := range []sim.NodeID{1, 3, 5} {
 			w.send(id, "x")
 		}
@@ -64,6 +70,9 @@ func TestListsKeptSmall(t *testing.T) {
 			w.run(200 * time.Millisecond)
 		}
 		w.run(10 * time.Second)
+		if longest > buffer(most) {
+			t.Errorf("room for %d: lists have up to %d bytes, and buffers %d", most, longest, buffer(most))
+		}
 		if g := w.hosts[0].g; len(g.members) != 6 {
 			t.Errorf("room for %d: %d members, %d have departed, %d were left behind, %d requests found no room", most, len(g.members), len(g.departed), g.stats.Silent, g.stats.Full)
 		}

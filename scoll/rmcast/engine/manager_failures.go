@@ -6,12 +6,11 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// reported records the failed members that an answer names, each of them once. The lists in use name at most 2*Members
-// members and departed members, see crowded.
+// reported records the failed members that an answer names, each of them once.
 func (g *Manager) reported(p *probe, o *wire.Order) {
 	named := make(map[wire.ID]bool, len(o.Departed))
 	for i, id := range o.Departed {
-		if named[id] || !g.admitted.has(id.NID) || len(p.gone) >= 2*g.cfg.Members {
+		if named[id] || !g.admitted.has(id.NID) || len(p.gone) >= g.most() {
 			continue
 		}
 		named[id] = true
@@ -92,13 +91,11 @@ func (g *Manager) oust(failed []wire.ID) {
 	}
 }
 
-// departs records a failed member, if there is room for it. The bound is above 2*Members, which is how many members and
-// departed members lists name: it must also hold the members that do not answer in this search, and some that a lying
-// member has invented. Members keep room for themselves, and so do those about which gather has to decide yet: if they fail
-// later, a list must not name more departed members than a message can hold.
+// departs records a failed member, if there is room for it. There may be none if a lying member has invented others.
+// Members keep room for themselves, and so do those about which gather has to decide yet: if they fail later, a list must
+// not name more members and departed members than the buffers of members have room for.
 func (g *Manager) departs(id wire.ID, silent bool) {
-	n := len(g.departed)
-	if n < 4*g.cfg.Members && n+len(g.members)+len(g.leavers)+g.collect.pending < wire.MaxMembers {
+	if len(g.departed)+len(g.members)+len(g.leavers)+g.collect.pending < g.most() {
 		g.departed = append(g.departed, departure{id: id, last: g.version, silent: silent})
 	}
 }

@@ -122,7 +122,7 @@ func (g *Manager) readmit(keepers []*managed) {
 // once, so returns takes back the permission.
 func (g *Manager) returns(id nid.NID) bool {
 	i := slices.IndexFunc(g.departed, func(d departure) bool { return d.again && d.id.NID == id })
-	if i < 0 || len(g.members)+len(g.leavers)+len(g.departed) >= wire.MaxMembers {
+	if i < 0 || len(g.members)+len(g.leavers)+len(g.departed) >= g.most() {
 		return false
 	}
 	g.departed[i].again = false
@@ -143,7 +143,13 @@ func (g *Manager) pace() time.Duration {
 	return -machine.Never
 }
 
-// crowded reports whether a list that names all members, all departed ones and one more might be too long.
+// most returns how many members and departed members a list may name, of which at most Members are members. The buffers
+// for orders have room for as many, see New of package rmcast. In general, lists name at most 2*Members, see crowded: the
+// rest is room for nodes that readmit lets in.
+func (g *Manager) most() int { return min(3*g.cfg.Members, wire.MaxMembers) }
+
+// crowded reports whether there is no room for further nodes: all members, all departed ones and one more might be more
+// than 2*Members.
 func (g *Manager) crowded() bool {
 	return len(g.members)+len(g.leavers)+len(g.departed) >= min(2*g.cfg.Members, wire.MaxMembers)
 }
