@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"slices"
 )
 
 // invariants returns an error for the first invariant of the server that does not hold.
@@ -64,8 +65,9 @@ func (t *tombstones) invariants(fail func(format string, args ...any)) {
 	}
 	for id := range t.incarnations {
 		list := t.list(id)
-		if len(list) > maxEvicted {
-			fail("client %v has %d tombstones", id, len(list))
+		refusing := len(slices.DeleteFunc(t.list(id), func(b tombstone) bool { return b.void }))
+		if refusing > maxEvicted || len(list) > maxEvicted+maxVoid {
+			fail("client %v has %d tombstones, %d that refuse their incarnations", id, len(list), refusing)
 		}
 		for k, g := range list {
 			switch {

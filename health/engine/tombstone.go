@@ -62,18 +62,14 @@ func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Durat
 
 // add adds the tombstone g, as bury does. It may be void.
 func (t *tombstones) add(id wire.ClientID, g tombstone, of nid.NID) (forgot uint64) {
-	old, had := t.of(id, g.incarnation)
+	old, _ := t.of(id, g.incarnation)
 	latest := t.incarnations[id]
 	g.until, g.from, g.noChoice, g.taken = max(g.until, old.until), noSlot, old.noChoice, old.taken
 	g.known, g.by, g.left = cmp.Or(old.known, latest.known), old.by, old.left
 	if of.IsValid() {
 		g.by = shareOf(of)
 	}
-	if had {
-		t.set(id, g)
-	} else {
-		t.insert(id, g)
-	}
+	t.insert(id, g)
 	t.queue = append(t.queue, slot{id, g.until})
 	for len(t.incarnations) > t.max {
 		forgot += t.relieve()

@@ -10,8 +10,11 @@ import (
 // one. Whether the eviction of one incarnation counts does not depend on those of the others: any node can connect with
 // the client's id, in a later incarnation, to servers that do not know the client, and then be evicted there.
 
-// maxEvicted is for how many incarnations of a client a server keeps a tombstone.
-const maxEvicted = 3
+// A server keeps at most maxEvicted tombstones of a client that refuse their incarnations, and at most maxVoid void ones.
+const (
+	maxEvicted = 3
+	maxVoid    = 2
+)
 
 // list returns a copy of the client's tombstones. That of the latest incarnation is the first.
 func (t *tombstones) list(id wire.ClientID) []tombstone {
@@ -66,42 +69,58 @@ func (t *tombstones) set(id wire.ClientID, g tombstone) {
 	}
 }
 
-// insert adds the tombstone of an incarnation that has none. If the client then has more than maxEvicted tombstones,
-// insert removes one. If that one refuses its incarnation, the next later one lasts as long, so that the incarnation
-// is still refused. The queue has an entry for that time, the one of the removed tombstone.
+// insert adds a tombstone, or replaces that of the same incarnation.
 func (t *tombstones) insert(id wire.ClientID, g tombstone) {
-	list := t.list(id)
+	list := slices.DeleteFunc(t.list(id), func(b tombstone) bool { return b.incarnation == g.incarnation })
 	k := slices.IndexFunc(list, func(b tombstone) bool { return b.incarnation < g.incarnation })
 	if k < 0 {
 		k = len(list)
 	}
-	list = slices.Insert(list, k, g)
-	for len(list) > maxEvicted {
-		k := spare(list)
-		if !list[k].void {
-			list[k-1].until = max(list[k-1].until, list[k].until)
-		}
-		list = slices.Delete(list, k, k+1)
-	}
-	t.keep(id, list)
+	t.keep(id, trim(slices.Insert(list, k, g)))
 }
 
-// spare returns the index of the tombstone that is removed first to make room, in a list that has the latest one first.
-// It is the earliest that refuses nothing. If all refuse their incarnations, it is the earliest one of an incarnation that
-// has left, except the latest tombstone, or else the earliest one.
-func spare(list []tombstone) int {
-	k := len(list) - 1
-	for i, b := range list {
-		if b.onlyLeft() && i > 0 {
-			k = i
+// trim removes the tombstones for which there is no room from a list that has the latest one first. Void ones and those
+// that refuse their incarnations do not displace each other: a server needs the former to recognize late copies of
+// evictions, also of the incarnation that is connected. Of the void ones, the latest stay. If a removed one
+// refuses its incarnation, the next later one that refuses lasts as long, so that the incarnation is still refused. The
+// queue has an entry for that time, the one of the removed tombstone.
+func trim(list []tombstone) []tombstone {
+	for len(list) > maxVoid {
+		var refusing, void []int
+		for i, b := range list {
+			if b.void {
+				void = append(void, i)
+			} else {
+				refusing = append(refusing, i)
+			}
+		}
+		switch {
+		case len(void) > maxVoid:
+			k := void[maxVoid]
+			list = slices.Delete(list, k, k+1)
+		case len(refusing) > maxEvicted:
+			k := spare(list, refusing)
+			later := &list[refusing[k-1]]
+			later.until = max(later.until, list[refusing[k]].until)
+			list = slices.Delete(list, refusing[k], refusing[k]+1)
+		default:
+			return list
 		}
 	}
-	for i, b := range list {
-		if b.void {
-			k = i
+	return list
+}
+
+// spare returns which of the tombstones that refuse their incarnations is removed first to make room; the parameter refusing
+// has their indexes in the list, the latest first. It is the earliest one of an incarnation that has left, except the latest
+// tombstone, or else the earliest one.
+func spare(list []tombstone, refusing []int) int {
+	spare := len(refusing) - 1
+	for k, i := range refusing {
+		if k > 0 && list[i].onlyLeft() {
+			spare = k
 		}
 	}
-	return k
+	return spare
 }
 
 // keep replaces all tombstones of the client by those in list, the latest first.

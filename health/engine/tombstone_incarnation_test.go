@@ -158,15 +158,15 @@ func TestEarlierExpires(t *testing.T) {
 	}
 }
 
-// TestEvictedIncarnationsAreBounded: CH-65: a server keeps the tombstones of a few incarnations of a client. It drops those of
-// withdrawn evictions first, and then those of the earliest incarnations.
+// TestEvictedIncarnationsAreBounded: CH-65: a server keeps a few tombstones of a client that refuse their incarnations, and
+// a few of withdrawn evictions. It drops those of the earliest incarnations.
 func TestEvictedIncarnationsAreBounded(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	var g tombstones
 	g.init(10)
 	incarnation := func(n uint64, void bool) {
 		e := wire.Entry{Client: testClient, Incarnation: n, Epoch: 1}
-		if g.bury(testClient, n, time.Duration(n), nid.NID{}); void {
+		if g.add(testClient, tombstone{incarnation: n, until: time.Duration(n), void: void}, nid.NID{}); void {
 			g.takes(&e, 1)
 			g.voided(&e, 1)
 		}
@@ -185,11 +185,17 @@ func TestEvictedIncarnationsAreBounded(t *testing.T) {
 	incarnation(7, true)
 	incarnation(6, true)
 	incarnation(8, false)
-	want(8, 7, 5)
+	want(8, 7, 6, 5)
 	incarnation(9, false)
-	want(9, 8, 5)
 	incarnation(10, false)
-	want(10, 9, 8)
+	want(10, 9, 8, 7, 6)
+	incarnation(11, true)
+	want(11, 10, 9, 8, 7)
+	incarnation(7, false) // evicted again
+	want(11, 10, 9, 8)
+	incarnation(12, true)
+	incarnation(10, true) // earlier than the void ones that stay
+	want(12, 11, 9, 8)
 }
 
 // evictedAs delivers the evictions of further incarnations of the client, by otherB.

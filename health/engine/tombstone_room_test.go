@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+
+	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
+)
+
+// fullOf returns ways in which a server gets as many tombstones of earlier incarnations of the client as it keeps.
+func fullOf() map[string]func(h *harness) {
+	return map[string]func(h *harness){
+		"left": func(h *harness) {
+			for n := range uint64(3) {
+				h.connect(2+n, otherA, 1)
+				h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 2 + n})
+			}
+		},
+		"evicted": func(h *harness) { h.evictedAs(2, 3, 4) },
+	}
+}
+
+// TestWithdrawalAfterThreeEvictions: CH-65, CH-33, CH-A8: three earlier incarnations of a client have left or were evicted in
+// the last ten minutes. This server remembers that the eviction of the present one was withdrawn: it does not obey a late
+// copy of that eviction, nor count answers of other servers that were on their way.
+func TestWithdrawalAfterThreeEvictions(t *testing.T) {
+	spec.Covers(t, "CH-65", "CH-33", "CH-A8")
+	for name, fill := range fullOf() {
+		h := newHarness(t, nil)
+		fill(h)
+		h.connect(5, otherA, 1)
+		h.order(otherA, true, 1)
+		h.order(otherA, false, 1) // a late copy
+		if got := h.state(); got != "connected 5 10.0.0.2@tcp/1" {
+			t.Errorf("%s: after a copy of a withdrawn eviction the client is %q", name, got)
+		}
+		h = three(t)
+		fill(h)
+		h.connect(5, me, 5)
+		h.askTombstones(otherA, 31)
+		h.tellAsked(otherA)
+		h.advance(h.s.cfg.Tick + 1)
+		asked := h.effects
+		h.order(otherA, true, 1) // the answers on their way are older
+		h.effects = asked
+		h.tellAsked(otherA, otherB)
+		if got := h.state(); got != "connected 5 10.0.0.1@tcp/5" {
+			t.Errorf("%s: after answers that are older than the withdrawal the client is %q", name, got)
+		}
+	}
+}
+
+// TestDecisionOutlastsCopiesAfterThree: CH-33, CH-A9: what TestDecisionOutlastsCopies shows holds for a client that was evicted three times before.
+func TestDecisionOutlastsCopiesAfterThree(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A9")
+	for name, fill := range fullOf() {
+		h := three(t)
+		fill(h)
+		h.connect(5, otherB, 5)
+		h.order(otherB, true, 3)
+		h.askTombstones(otherA, 31)
+		h.tellAsked(otherA)
+		h.advance(h.s.cfg.Evict - h.s.cfg.Tick)
+		for range 6 {
+			h.advance(h.s.cfg.Tick)
+			h.order(otherB, true, 3)
+			h.advance(h.s.cfg.Tick)
+			h.tellAsked(otherA, otherB)
+		}
+		if got := h.state(); got != "none" {
+			t.Errorf("%s: most servers have evicted the client, and it is %q", name, got)
+		}
+	}
+}
+
+// TestEvictedAgainMakesRoom: CH-65: an eviction counts whose withdrawal by another server this server knows. The client then has no more tombstones that
+// refuse their incarnations than this server keeps, and all incarnations are still refused.
+func TestEvictedAgainMakesRoom(t *testing.T) {
+	spec.Covers(t, "CH-65")
+	h := three(t)
+	h.order(otherB, true, 1)
+	h.evictedAs(6, 7, 8)
+	h.order(otherA, false, 2)
+	if got := h.reported(); !slices.Equal(got, []uint64{6, 7, 8}) {
+		t.Errorf("it reports incarnations %d", got)
+	}
+	if got := word5(h, wire.Connect, 2); got != "reject:global" {
+		t.Errorf("the client connects: %q", got)
+	}
+}
