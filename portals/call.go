@@ -158,13 +158,16 @@ func (t *Table) endCalls(d *md) {
 }
 
 // isAsked reports whether id is the process that the call asked, or another NID of its node:
-// a node may answer from any.
+// a node may answer from any. See answeredBy.
 func (t *Table) isAsked(c *call, id *nid.ProcessID) bool {
 	if c.id == *id {
 		return true
 	}
 	if c.id.PID != id.PID {
 		return false
+	}
+	if c.hop == id.NID {
+		return true
 	}
 	for _, there := range t.node.Peer(id.NID).NIs {
 		if there.NID == c.id.NID {

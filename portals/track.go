@@ -91,7 +91,8 @@ func (t *Table) awaitCall(d *md, c *call, asked nid.ProcessID, timeout time.Dura
 }
 
 // answeredBy does what answered does, for the sender of a message that arrived: a node may
-// answer from another NID than the one that was asked. The caller holds d.mu.
+// answer from another NID than the one that was asked. That includes the NID to which the request
+// was sent, even if discovery does not know at present that it is one of the node's. The caller holds d.mu.
 func (t *Table) answeredBy(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
 	if t.answered(d, id, typ) {
 		return true
@@ -100,6 +101,9 @@ func (t *Table) answeredBy(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
 		if t.answered(d, &nid.ProcessID{NID: there.NID, PID: id.PID}, typ) {
 			return true
 		}
+	}
+	if a := d.asked; a != nil && a.hop == id.NID && a.first.PID == id.PID && len(a.more) == 0 { // all answers are awaited from a.first
+		return t.answered(d, &a.first, typ)
 	}
 	return false
 }
