@@ -36,6 +36,9 @@ func (p *plan) begin(seed uint64, least, most int, network string) {
 	p.busy, p.colors = make([]time.Duration, nodes), make([]string, nodes)
 	p.set("set supervisors %d\nset zones %d\nset bootstrap 6\nset check on\ncheck every 100ms", p.supervisors, p.zones) // with fewer bootstrap nodes, parts of a zone may stay apart
 	p.set("link latency 1ms±500µs duplicate %d%% reorder %d%%%s", p.IntN(5), p.IntN(10), network)
+	if p.supervisors > 0 {
+		p.Line("at 5s do %d monitor", p.supervisors+1+p.IntN(p.zones*p.size)) // perhaps a delegate
+	}
 	p.at = 6 * time.Second
 }
 
@@ -56,7 +59,7 @@ func (p *plan) end(calm time.Duration) string {
 	for _, until := range p.busy {
 		last = max(last, until)
 	}
-	p.Line("expect views-right\nexpect attributes-equal")
+	p.Line("expect views-right\nexpect attributes-equal\nexpect monitors")
 	for _, k := range p.owners {
 		if color := p.colors[k]; color != "" {
 			p.Line("expect attribute %d color %s", k+1, color)
@@ -97,7 +100,20 @@ func mildPlan(seed uint64, slowest time.Duration) string {
 		p.at += p.Between(0, 5*time.Second)
 	}
 	p.Line("always no-false-removal")
+	if p.supervisors > 0 && seed%3 == 0 && p.IntN(2) == 0 { // without loss the supervisor gets the goodbye
+		p.depart()
+	}
 	return p.end(100 * time.Second)
+}
+
+// depart makes a whole zone say goodbye at the end, once all of its nodes run again. It must be gone from the census.
+func (p *plan) depart() {
+	for _, until := range p.busy {
+		p.at = max(p.at, until)
+	}
+	p.at += 15 * time.Second
+	first, end := p.zone(p.supervisors + p.IntN(p.zones*p.size))
+	p.Line("at %v do %d-%d leave 1", p.at, first+1, end)
 }
 
 // mildFault injects a fault into a node without one, if enough others of its zone have none.
@@ -108,7 +124,11 @@ func (p *plan) mildFault() {
 		return
 	}
 	kind := p.IntN(6)
-	if kind == 5 {
+	switch {
+	case kind == 5 && p.IntN(4) == 0:
+		p.Line("at %v do %d monitor", p.at, k+1)
+		return
+	case kind == 5:
 		p.paint(k, p.at)
 		return
 	}
@@ -137,12 +157,12 @@ func (p *plan) mildFault() {
 }
 
 // wildPlan draws a scenario with faults of any kind, many at a time. Θ, the number of nodes that must
-// suspect a member before it is removed, is 1 to 3. Some time after the last fault has ended, all
+// suspect a member before it is removed, is 1 to 3; zones have 1 to 4 delegates, and heartbeats of 0.5 to 2 s. Some time after the last fault has ended, all
 // nodes must have the right views and the same attributes.
 func wildPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, 2, 24, fmt.Sprintf(" loss %d%%", seed%3*3))
-	p.set("set theta %d\nset successors 3", 1+p.IntN(3))
+	p.set("set theta %d\nset successors 3\nset delegates %d\nset heartbeat %s", 1+p.IntN(3), 1+p.IntN(4), p.Pick("500ms", "1s", "2s"))
 	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "latency", "slow", "duplicate", "reorder", "skew"}
 	p.Mix(kinds)
 	kinds = kinds[:1+p.IntN(5)]

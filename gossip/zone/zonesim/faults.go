@@ -30,6 +30,7 @@ type nodeState struct {
 	pausing time.Duration // beginning of the latest pause
 	resumed time.Duration // end of the latest pause that has ended
 	ended   time.Duration // when an incarnation of the node last ended
+	went    time.Duration // when an incarnation of the node last ended or said goodbye, whichever came first
 	over    uint64        // number of the latest incarnation that has ended or said goodbye
 	slowing time.Duration // beginning of the latest period in which the node was slow
 	slowed  time.Duration // end of that period; never: the node is still slow, or was never slow
@@ -45,7 +46,7 @@ const never = time.Duration(-1)
 func (t *faults) init(nodes int, clock func() time.Duration, grace time.Duration) {
 	t.clock, t.grace, t.nodes = clock, grace, make([]nodeState, nodes)
 	for i := range t.nodes {
-		t.nodes[i] = nodeState{fine: never, was: never, resumed: never, ended: never, slowing: never, slowed: never, read: never}
+		t.nodes[i] = nodeState{fine: never, was: never, resumed: never, ended: never, went: never, slowing: never, slowed: never, read: never}
 	}
 }
 
@@ -62,12 +63,15 @@ func (t *faults) watches(id sim.NodeID) { t.nodes[id].monitor = true }
 // silent records that an incarnation of a node has said goodbye.
 func (t *faults) silent(id sim.NodeID, inc uint64) {
 	f := &t.nodes[id]
-	f.fine, f.was, f.left, f.over = never, never, true, inc
+	f.fine, f.was, f.left, f.over, f.went = never, never, true, inc, t.clock()
 }
 
 // end records that an incarnation of a node has ended.
 func (t *faults) end(id sim.NodeID, inc uint64) {
 	f := &t.nodes[id]
+	if !f.left {
+		f.went = t.clock()
+	}
 	f.fine, f.was, f.ended, f.over = never, never, t.clock(), inc
 }
 

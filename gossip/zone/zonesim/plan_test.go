@@ -8,6 +8,7 @@ import (
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
@@ -35,6 +36,17 @@ func TestMildPlans(t *testing.T) {
 	mild := func(seed uint64) string { return mildPlan(seed, 300*time.Millisecond) }
 	if some := plans(t, scenario.Machines, count, mild); some < count/2 {
 		t.Errorf("nodes were removed in %d of %d plans only", some, count)
+	}
+}
+
+// TestPlansOfDelegates: in these mild plans a whole zone leaves, and a delegate is a monitor. They fail if rules of the
+// machine are taken out (mutants plan-* of gossip/zone/engine).
+func TestPlansOfDelegates(t *testing.T) {
+	spec.Covers(t, "MS-59", "MS-98")
+	for _, seed := range []uint64{0, 13} {
+		if _, err := kit.RunPlan(t.Context(), zonesim.Protocol, scenario.Machines, mildPlan(seed, 300*time.Millisecond), seed); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

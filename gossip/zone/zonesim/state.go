@@ -150,57 +150,6 @@ func (n *Net) Tables(set sim.NodeSet) (bool, string) {
 	return true, ""
 }
 
-// censusRight reports whether each supervisor that takes part knows the size of every base
-// zone, its active delegate and the supervisor that guards it (MS-98).
-func (n *Net) censusRight(by sim.NodeSet) (bool, string) {
-	sizes := map[string]int{}
-	for _, g := range n.bases() {
-		if size := n.size(g); size > 0 {
-			sizes[g.name] = size
-		}
-	}
-	return kit.All(n.taking(n.supervisors, by), func(id sim.NodeID) string { return n.census(id, sizes) })
-}
-
-// size returns the number of members of a zone that run.
-func (n *Net) size(g *group) (size int) {
-	for id := range g.nodes.All(n.cfg.Nodes) {
-		if n.runs(id) {
-			size++
-			if g.base > 0 {
-				size = n.incarnations[id].(*program).stub.count
-			}
-		}
-	}
-	return size
-}
-
-// census returns what is wrong with the census of a supervisor.
-func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
-	known := 0
-	for _, e := range n.incarnations[id].census() {
-		d, ok := n.nodeOf(e.Delegate)
-		guard, guarded := n.nodeOf(e.Supervisor)
-		switch want := sizes[e.Zone]; {
-		case want == 0: // no member is left to report the zone
-			continue
-		case e.State != engine.Current:
-			return fmt.Sprintf("in the eyes of supervisor %v %s is %v", id, e.Zone, e.State)
-		case e.Size != want:
-			return fmt.Sprintf("supervisor %v knows %d members of %s, there are %d", id, e.Size, e.Zone, want)
-		case !ok || !n.Up(d) || n.incarnations[d].delegation().Activation != e.Activation:
-			return fmt.Sprintf("supervisor %v takes node %v for the active delegate of %s", id, d, e.Zone)
-		case !guarded || !n.Up(guard):
-			return fmt.Sprintf("supervisor %v takes node %v for the one that guards %s", id, guard, e.Zone)
-		}
-		known++
-	}
-	if known != len(sizes) {
-		return fmt.Sprintf("supervisor %v knows %d zones of %d", id, known, len(sizes))
-	}
-	return ""
-}
-
 // guard returns the supervisor and the active delegate of a base zone, according to the first
 // supervisor that takes part. Base zones are numbered from 0.
 func (n *Net) guard(base int) (supervisor, delegate sim.NodeID, ok bool) {
