@@ -32,6 +32,7 @@ type (
 func (n *network) order(id sim.NodeID, s serverProgram, verb string, args scenario.Args) {
 	switch verb {
 	case "drain":
+		n.groundTruth.nodes[id].drains = args.Word(0) == "on"
 		s.drain(args.Word(0) == "on")
 	case "shed":
 		s.shed(args.Int(0))
@@ -41,6 +42,7 @@ func (n *network) order(id sim.NodeID, s serverProgram, verb string, args scenar
 	case "disk":
 		n.disks[id].broken = args.Word(0) == "broken"
 	}
+	n.groundTruth.reach()
 }
 
 // use carries out a command of a scenario at a client's node, and records it in the

@@ -53,6 +53,11 @@ func (d *disk) remove(t health.Tombstone) {
 	}
 }
 
+// buries reports whether the disk has the tombstone of an incarnation of a client, or of a later one.
+func (d *disk) buries(id health.ClientID, incarnation uint64) bool {
+	return slices.ContainsFunc(d.tombstones[id], func(t health.Tombstone) bool { return t.Incarnation >= incarnation })
+}
+
 // past is a time that has passed. A tombstone with this expiry means that the stored one must be
 // removed.
 var past = time.Unix(0, 1)

@@ -21,6 +21,11 @@ func (t *groundTruth) tolerableCut() time.Duration { return t.tolerable() - t.ne
 // client must lose all its pings in T_evict, and it repeats those without an answer.
 const tolerableLoss = 0.05
 
+// tolerableSkew is how wrong a clock may be, in µs per second, without that this is a reason for evictions. With the
+// clocks of a client and of its master wrong by so much in opposite directions, the longest tolerable pause and a ping
+// interval before it are still shorter than T_evict.
+const tolerableSkew = 30_000
+
 // poor reports whether a link loses or delays messages so much that evictions are allowed.
 func (t *groundTruth) poor(q link.Quality) bool {
 	late := q.Latency.Max()
@@ -93,7 +98,7 @@ func (t *groundTruth) inTrouble(id sim.NodeID) bool {
 // away reports whether a client's process has been paused, or a server has been out of its reach, for longer
 // than it takes until servers may evict the client.
 func (t *groundTruth) away(f *nodeHistory) bool {
-	return f.stopped && t.now()-f.paused >= t.tolerable() || f.cut && t.now()-f.cutAt >= t.tolerableCut()
+	return f.stopped && t.now()-f.paused >= t.tolerable() || f.far && t.now()-f.farAt >= t.tolerableCut()
 }
 
 // ending is called before something that may end the trouble of clients (see inTrouble). It
@@ -121,7 +126,27 @@ func (t *groundTruth) justly(id, server sim.NodeID, incarnation uint64, cause he
 	if s := &t.nodes[server]; s.stood > 0 && t.now()-s.resumed <= window {
 		window += s.stood
 	}
-	return t.inTrouble(id) || t.now()-window <= t.nodes[id].trouble
+	return t.inTrouble(id) || t.now()-window <= t.nodes[id].trouble || t.net.beside(&t.nodes[id])
+}
+
+// unheard reports whether a server evicts a client as an orphan that was out of its reach lately. It may not know that
+// the client has chosen another master, which the other servers know.
+func (n *network) unheard(server sim.NodeID, e *health.Event) bool {
+	since := n.Now() - n.timing.Orphan - 2*n.timing.Tick
+	return e.Cause == health.LostMaster && slices.ContainsFunc(n.claimants(nodeOf(e.Client)), func(k sim.NodeID) bool {
+		return n.groundTruth.nodes[k].parted(server, since)
+	})
+}
+
+// passedOn reports whether a server asked others for tombstones after another one had evicted the incarnation as in
+// unheard. Servers that ask learn of that tombstone, so most servers may have it.
+func (n *network) passedOn(c *entry) bool {
+	for s := range n.cfg.servers {
+		if c.alone > 0 && max(n.groundTruth.nodes[s].touched, n.losses.cut.last[s]) >= c.alone {
+			return true
+		}
+	}
+	return false
 }
 
 // untold reports whether a server is excused for not knowing of an eviction that most servers know. If links lose
@@ -131,7 +156,19 @@ func (t *groundTruth) untold(server sim.NodeID) bool {
 	if t.loses(server) {
 		within = t.net.spreadIn()
 	}
-	return t.Some() || t.nodes[server].links || t.now()-t.touched <= within
+	return t.Some() && t.divided() || t.nodes[server].links || t.now()-t.touched <= within
+}
+
+// divided reports whether a server cannot reach another one.
+func (t *groundTruth) divided() bool {
+	for a := range sim.NodeID(t.net.cfg.servers) {
+		for b := range sim.NodeID(t.net.cfg.servers) {
+			if t.Apart(a, b) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // loses reports whether messages between a server and others may be lost.
@@ -159,6 +196,43 @@ func (n *network) cutShort(c *entry, incarnation uint64) bool {
 	})
 }
 
+// mayWithdraw reports whether the master that evicts an incarnation may still withdraw the eviction: it has not ended
+// it, or has just done so. It may wait long for a server that does not answer although discovery reports it as alive.
+func (n *network) mayWithdraw(c *entry) bool {
+	since, within := max(c.ends, c.kept, n.groundTruth.unsent), n.spreadIn()
+	for _, o := range c.open {
+		if since, within = max(since, n.groundTruth.touched), n.evictingIn(); n.unanswered(o.by) {
+			return true
+		}
+	}
+	return n.Now()-since <= within
+}
+
+// unanswered reports whether a server does not answer the broadcasts of another one.
+func (n *network) unanswered(by sim.NodeID) bool {
+	for s := range sim.NodeID(n.cfg.servers) {
+		if !n.runs(s) || n.groundTruth.Apart(s, by) || n.groundTruth.Apart(by, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// beside reports whether a server died, stood still or began again when another one came to be out of the client's
+// reach: less than T_evict later, or so long before that discovery may not have noticed it. The client may have chosen
+// the former, or tried to, when the latter evicts it.
+func (n *network) beside(f *nodeHistory) bool {
+	if f.apart.now == nil || n.Now()-f.grown > n.timing.Evict+2*n.timing.Tick {
+		return false
+	}
+	for s := range n.cfg.servers {
+		if at := n.groundTruth.nodes[s].touched; at > 0 && at >= f.grown-n.knownIn() {
+			return true
+		}
+	}
+	return false
+}
+
 // askedBefore reports whether a server came back, and asked the others for tombstones, just before they evicted an
 // incarnation as an orphan. Servers do not inform each other of the evictions of orphans, so it may not know of it.
 func (n *network) askedBefore(c *entry, server sim.NodeID, incarnation uint64) bool {
@@ -175,7 +249,7 @@ func (n *network) rests(id sim.NodeID) bool {
 // agreeIn is how long after the last fault all servers agree whether an incarnation of a client
 // is connected or evicted (CH-33, goal G-CH-6).
 func (n *network) agreeIn() time.Duration {
-	return max(n.timing.Quorum, 0) + n.timing.Orphan + 2*n.timing.Tick
+	return n.orNoticed(max(n.timing.Quorum, 0)) + n.timing.Orphan + 2*n.timing.Tick
 }
 
 // calm returns how long ago the last fault of a server or link was. The result is 0 while some
@@ -186,42 +260,6 @@ func (n *network) calm() time.Duration {
 		return 0
 	}
 	return n.Now() - n.groundTruth.touched
-}
-
-// heldUp reports whether, for some pair of servers, the first cannot reach the second although
-// gossip, through third servers, tells the first that the second is alive.
-func (t *groundTruth) heldUp() bool {
-	servers := sim.NodeID(t.net.cfg.servers)
-	up := make([]bool, servers)
-	for s := range servers {
-		up[s] = t.net.runs(s)
-	}
-	for a := range servers {
-		for b, heard := range t.hears(a, up) {
-			if heard && b != int(a) && up[a] && (t.Apart(a, sim.NodeID(b)) || t.Apart(sim.NodeID(b), a)) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// hears returns the servers of which signs that they are alive reach the observer, directly or through other
-// servers. The parameter speaks says which servers send such signs.
-func (t *groundTruth) hears(observer sim.NodeID, speaks []bool) []bool {
-	if !t.Some() {
-		return speaks
-	}
-	heard := make([]bool, len(speaks))
-	for ways := []sim.NodeID{observer}; len(ways) > 0; ways = ways[1:] {
-		for k := range heard {
-			if id := sim.NodeID(k); !heard[k] && speaks[k] && !t.Apart(id, ways[0]) {
-				heard[k] = true
-				ways = append(ways, id)
-			}
-		}
-	}
-	return heard
 }
 
 // spreadIn is how long an eviction, or its withdrawal, takes to reach all servers.
@@ -235,74 +273,11 @@ func (n *network) evictingIn() time.Duration { return n.spreadIn() + 10*n.timing
 // go on sending.
 func (n *network) endIn(talks bool) (after, afterFault time.Duration) {
 	t := &n.timing
-	after, afterFault = t.Evict, max(2*t.Evict, t.Evict+t.Orphan)+3*t.Tick
+	after, afterFault = t.Evict, max(2*t.Evict, n.orNoticed(t.Evict)+t.Orphan)+3*t.Tick
 	if talks {
 		after = 2 * t.Evict
 	}
 	return after + n.spreadIn(), afterFault
-}
-
-// knownIn is how long discovery takes to notice that a server has died, or is there again and speaks after the
-// silence of its start.
-func (n *network) knownIn() time.Duration {
-	if n.cfg.gossip > 0 {
-		return 60 * n.cfg.gossip
-	}
-	return n.cfg.discovery*5/4 + n.cfg.discovery + returnMost
-}
-
-// minority reports whether no more than half of all servers, the given one included, run and have a path to that
-// server. If gossips is set, a path from a server counts only if both servers are linked: otherwise gossip may
-// consider one of them dead although there is a path.
-func (t *groundTruth) minority(server sim.NodeID, gossips bool) bool {
-	up := make([]bool, t.net.cfg.servers)
-	for s := range up {
-		up[s] = t.net.runs(sim.NodeID(s))
-	}
-	count := 0
-	for s, heard := range t.hears(server, up) {
-		id := sim.NodeID(s)
-		if up[s] && (id == server || heard && (!gossips || t.linked(server, up) && t.linked(id, up))) {
-			count++
-		}
-	}
-	return 2*count <= t.net.cfg.servers
-}
-
-// linked reports whether a server exchanges messages in both directions with at least half of the running servers
-// to or from which it has any path. If it does not, gossip on either side may consider the other side dead: the
-// clocks of gossip drift apart, and a connection that is cut in one direction ends after some time.
-func (t *groundTruth) linked(server sim.NodeID, up []bool) bool {
-	both, all := 0, 0
-	from := t.hears(server, up)
-	for s := range up {
-		id := sim.NodeID(s)
-		if id == server || !up[s] {
-			continue
-		}
-		if !t.Apart(id, server) && !t.Apart(server, id) {
-			both++
-		}
-		if from[s] || t.hears(id, up)[server] {
-			all++
-		}
-	}
-	return 2*both >= all
-}
-
-// cutOff reports whether a server may have lost its quorum: no path leads to it from most servers, or some
-// time ago none did, or one of the servers has just begun or resumed, or has a wrong clock.
-func (n *network) cutOff(server sim.NodeID) bool {
-	t, since := &n.groundTruth, n.Now()-n.knownIn()
-	if n.losses.loose.now[server] || n.losses.loose.last[server] >= since || t.poorAmong {
-		return true
-	}
-	for s := range sim.NodeID(n.cfg.servers) {
-		if f := &t.nodes[s]; f.skewed || f.slow {
-			return true
-		}
-	}
-	return false
 }
 
 // silent reports whether a client may have heard nothing of a server for T_orphan: it or the server stood
@@ -313,5 +288,5 @@ func (n *network) silent(id, server sim.NodeID) bool {
 		since -= 2 * n.timing.Ping
 	}
 	f := &t.nodes[id]
-	return t.inTrouble(id) || f.trouble >= since || f.cut || f.healed > 0 && f.healed >= since || !n.runs(server) || t.nodes[server].touched >= since
+	return t.inTrouble(id) || f.trouble >= since || f.parted(server, since) || !n.runs(server) || t.nodes[server].touched >= since
 }

@@ -20,6 +20,7 @@ type groundTruth struct {
 	poorAmong bool
 	touched   time.Duration // when something was last done to a server or to a link
 	unsent    time.Duration // time at which sending a broadcast last failed
+	cutsOff   bool          // there was a partition or a cut when reach was called last
 }
 
 // nodeHistory records what was done to a node.
@@ -28,9 +29,9 @@ type nodeHistory struct {
 	paused  time.Duration // time at which the present pause began, if stopped
 	stood   time.Duration // length of the latest pause
 	resumed time.Duration // time at which the latest pause ended
-	cut     bool          // a server is out of reach of the node, or the node out of reach of a server
-	cutAt   time.Duration // when that began, or when the fault just before it began
-	healed  time.Duration // when cut last ended; 0: never
+	booted  time.Duration // when this incarnation of the node began
+	drains  bool          // the server was told to take no clients
+	contact               // which servers the client on the node reaches
 	links   bool          // a link between this node and a server, or between two servers, is poor
 	skewed  bool          // the node's clock is wrong
 	slow    bool          // steps of the node take long
@@ -86,7 +87,7 @@ func (t *groundTruth) touch(id sim.NodeID) {
 func (t *groundTruth) began(id sim.NodeID) {
 	old := &t.nodes[id]
 	t.nodes[id] = nodeHistory{
-		trouble: never, client: id, ended: old.ended, endedOn: old.endedOn, links: old.links, cut: old.cut, cutAt: old.cutAt, healed: old.healed, skewed: old.skewed, slow: old.slow,
+		trouble: never, client: id, booted: t.now(), ended: old.ended, endedOn: old.endedOn, links: old.links, contact: old.contact, skewed: old.skewed, slow: old.slow,
 		clientless: old.clientless, talks: old.clientless, talked: old.clientless, quit: old.clientless, over: old.clientless,
 	}
 	t.touch(id)
@@ -94,6 +95,7 @@ func (t *groundTruth) began(id sim.NodeID) {
 		t.net.losses.booted(id)
 	}
 	t.net.losses.changed()
+	t.reach()
 }
 
 // end records that the client on a node has ended, while the node's other programs go on.
@@ -127,6 +129,7 @@ func (n *network) happens(a *sim.Act, do func()) {
 		n.divide(a)
 	}
 	n.losses.changed()
+	n.groundTruth.reach()
 }
 
 // live records that a node dies, is paused or runs again.
@@ -143,7 +146,7 @@ func (n *network) live(a *sim.Act) {
 	case a.Verb == sim.Pause:
 		f.stopped, f.paused = true, now
 		if f.cut {
-			f.paused = f.cutAt
+			f.paused = t.cutSince(f)
 		} else if f.healed > 0 {
 			f.paused = t.begin(f.cutAt, f.healed)
 		}
@@ -163,7 +166,7 @@ func (n *network) slowed(a *sim.Act) {
 	t.ending()
 	t.touch(a.Node)
 	if a.Verb == sim.Skew {
-		t.nodes[a.Node].skewed = a.PPM > 100_000 || a.PPM < -100_000
+		t.nodes[a.Node].skewed = a.PPM > tolerableSkew || a.PPM < -tolerableSkew
 	} else {
 		t.nodes[a.Node].slow = a.Extra > n.timing.Ping/100
 	}
@@ -188,54 +191,9 @@ func (n *network) divide(a *sim.Act) {
 	default:
 		t.rules = nil
 	}
-	t.reach()
 	if a.Verb == sim.SetLink || a.Verb == sim.ResetLinks {
 		t.judgeLinks()
 	} else {
 		n.oracle.changed()
-	}
-}
-
-// begin returns from which time on a fault counts that begins now; the parameters are the beginning and the end of
-// an earlier fault of the same client. The two count as one fault if a ping may not get through between them: a ping
-// without an answer is repeated after (T_client - T_ping)/2. After a longer time in between, the client may still be
-// about to choose another master, so the lengths of the two faults are added. After two ping intervals the new fault
-// counts alone.
-func (t *groundTruth) begin(began, ended time.Duration) time.Duration {
-	timing, now := &t.net.timing, t.now()
-	switch between := now - ended; {
-	case between < (timing.Client-timing.Ping)/2+timing.RTT:
-		return began
-	case between < 2*timing.Ping:
-		return began + between
-	}
-	return now
-}
-
-// reach finds out which clients are cut off from a server, after a change of the network. A cut that soon follows
-// another fault counts together with it.
-func (t *groundTruth) reach() {
-	for id := range t.net.each(sim.AllNodes) {
-		f, was := &t.nodes[id], t.nodes[id].cut
-		f.cut = false
-		for s := sim.NodeID(0); t.Some() && s < sim.NodeID(t.net.cfg.servers) && !f.cut; s++ {
-			f.cut = t.Apart(id, s) || t.Apart(s, id)
-		}
-		switch now := t.now(); {
-		case was && !f.cut:
-			f.healed = now
-		case was || !f.cut:
-		case f.stopped:
-			f.cutAt = f.paused
-		default:
-			from := now
-			if f.healed > 0 {
-				from = t.begin(f.cutAt, f.healed)
-			}
-			if f.stood > 0 {
-				from = min(from, t.begin(f.resumed-f.stood, f.resumed))
-			}
-			f.cutAt = from
-		}
 	}
 }

@@ -26,10 +26,21 @@ const (
 func newSuspicion(t *testing.T) suspicion {
 	s := suspicion{ran(t, standard(3, 1), 50*time.Second), t}
 	partFor(t, s.network, suspected, s.groundTruth.tolerableCut())
+	s.servers[0] = evicting{s.servers[0]}
 	s.tells(0, health.ClientSuspended, health.TimedOut)
 	s.Heal()
 	return s
 }
+
+// evicting is a server that evicts the suspected incarnation.
+type evicting struct{ watcher }
+
+func (evicting) Client(id health.ClientID) (health.ClientInfo, bool) {
+	return health.ClientInfo{Client: id, State: "evicting", Incarnation: suspectedIncarnation}, true
+}
+
+// ends makes server 0 one that does not evict the client any more.
+func (s suspicion) ends() { s.servers[0] = s.servers[0].(evicting).watcher }
 
 // tells passes an event of a server about the client to the checker.
 func (s suspicion) tells(server sim.NodeID, kind health.EventKind, cause health.Cause) {
@@ -50,8 +61,8 @@ func (s suspicion) hears() {
 }
 
 // TestEachDecisionJudged: a cause excuses one eviction, however late servers and the client hear of it. When
-// the server that suspended the client has it as a client again, that eviction is over, and the next one needs
-// a cause of its own.
+// the server that suspended the client has it as a client again, has given the eviction up, or has died without a
+// tombstone on its disk, that eviction is over, and the next one needs a cause of its own. That of a master always does.
 func TestEachDecisionJudged(t *testing.T) {
 	for _, row := range []struct {
 		name  string
@@ -73,6 +84,22 @@ func TestEachDecisionJudged(t *testing.T) {
 			s.tells(0, health.ClientConnected, 0)
 			s.tells(1, health.ClientEvicted, health.LostMaster)
 		}, false},
+		{"given up, then another evicts it", func(s suspicion) {
+			s.tells(0, health.ClientEvicted, health.LostQuorum)
+			s.tells(1, health.ClientEvicted, health.TimedOut)
+		}, false},
+		{"taken back without a word, then another evicts it", func(s suspicion) {
+			s.ends()
+			s.tells(1, health.ClientEvicted, health.TimedOut)
+		}, false},
+		{"its server died, then another evicts it", func(s suspicion) { s.Kill(0); s.tells(1, health.ClientEvicted, health.TimedOut) }, false},
+		{"its server died with the tombstone on its disk, then another evicts it", func(s suspicion) {
+			s.disks[0].remove(health.Tombstone{Client: clientID(suspected), Incarnation: suspectedIncarnation, Until: wall(time.Hour)})
+			s.Kill(0)
+			s.tells(1, health.ClientEvicted, health.TimedOut)
+		}, true},
+		{"another master begins an eviction of its own", func(s suspicion) { s.tells(1, health.ClientSuspended, health.TimedOut) }, false},
+		{"another master learns of it", func(s suspicion) { s.tells(1, health.ClientSuspended, health.LostMaster) }, true},
 	} {
 		s := newSuspicion(t)
 		s.later()

@@ -53,6 +53,10 @@ func TestLossesSeen(t *testing.T) {
 			n.Cut(sim.Nodes(client), sim.Nodes(server))
 			dropped(wire.NotConnected)
 		}, true},
+		{"dropped, cut off from another server", func(n *network, _ func(health.Cause), dropped func(wire.Code)) {
+			n.Cut(sim.Nodes(client), sim.Nodes(0))
+			dropped(wire.NotConnected)
+		}, false},
 		{"dropped by the client itself", func(_ *network, _ func(health.Cause), dropped func(wire.Code)) { dropped(wire.OK) }, true},
 		{"dropped by a server that was cut off", func(n *network, evicted func(health.Cause), dropped func(wire.Code)) {
 			n.Cut(sim.Nodes(0, 2), sim.Nodes(server))

@@ -1,6 +1,7 @@
 package healthsim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -58,8 +59,8 @@ type entry struct {
 
 	judged uint64        // the highest incarnation that a server suspended or evicted for a cause that counts for all servers
 	just   bool          // the eviction of the incarnation in judged had a cause that exempt.go accepts
-	by     []sim.NodeID  // servers that suspended or evicted the incarnation in judged, and have not connected it again or kept it
-	back   bool          // by was not empty, and is empty again: further evictions of the incarnation are judged on their own
+	by     []sim.NodeID  // servers that suspended or evicted the incarnation in judged, and have not connected it again, kept it or given the eviction up
+	alone  time.Duration // when a server evicted the incarnation in judged as an orphan because the client was out of its reach alone, see unheard; 0: none did
 	taken  bool          // a node other than that of the client's latest incarnation also runs a client with this id, and there was a cause to evict it there
 	ending uint64        // the highest incarnation that servers have begun to evict, for any cause
 	ends   time.Duration // when servers began to evict the incarnation in ending
@@ -68,6 +69,7 @@ type entry struct {
 	came   time.Duration // time at which the incarnation in comes was connected, or changed its master
 	began  time.Duration // time at which the incarnation in comes was first connected
 	open   []opened      // evictions by masters that have not ended
+	kept   time.Duration // when a server last kept the client that it was evicting
 	died   time.Duration // when the client's last master died, if the client has no master now; 0: it has one
 }
 
@@ -103,6 +105,9 @@ func (n *network) serverTold(id sim.NodeID, e *health.Event) {
 		return
 	}
 	n.losses.told(id, e)
+	if e.Kind == health.ClientEvicted && e.Cause == health.LostQuorum { // the server has given up all its evictions
+		c.by = slices.DeleteFunc(c.by, func(k sim.NodeID) bool { return k == id })
+	}
 	if forAll(e.Cause) && (e.Kind == health.ClientSuspended || e.Kind == health.ClientEvicted) {
 		l.judge(c, id, e)
 	}
@@ -124,44 +129,73 @@ func (n *network) serverTold(id sim.NodeID, e *health.Event) {
 // opens records the evictions that servers have begun as masters. An eviction is over when its server has told
 // all others, or keeps the client.
 func (c *entry) opens(id sim.NodeID, e *health.Event, now time.Duration) {
+	before := len(c.open)
 	c.open = slices.DeleteFunc(c.open, func(o opened) bool {
 		return o.by == id && o.incarnation <= e.Incarnation && e.Kind != health.ClientConnected
 	})
+	if len(c.open) < before && e.Kind == health.ClientRehomed {
+		c.kept = now
+	}
 	if e.Kind == health.ClientSuspended {
 		c.open = append(c.open, opened{id, e.Incarnation, now})
 	}
 }
 
-// judge records whether a server has a cause to evict an incarnation from all servers.
+// judge records whether a server has a cause to evict an incarnation from all servers. An eviction that the server
+// begins as the client's master needs a cause of its own. One that it makes otherwise, or because most servers have the
+// tombstone, may follow from that of another server, as long as that stands.
 func (l *ledger) judge(c *entry, server sim.NodeID, e *health.Event) {
 	if e.Incarnation < c.judged {
 		return
 	}
 	n := l.net
-	if e.Incarnation > c.judged || c.back {
-		c.judged, c.just, c.by, c.back = e.Incarnation, false, nil, false
+	if e.Incarnation > c.judged {
+		c.judged, c.just, c.by, c.alone = e.Incarnation, false, nil, 0
+	}
+	c.by = slices.DeleteFunc(c.by, func(k sim.NodeID) bool { return k != server && !n.stands(k, e) })
+	switch {
+	case n.hasCause(server, e):
+		c.just = true
+	case n.unheard(server, e):
+		c.alone = cmp.Or(c.alone, n.Now())
+		return
+	case e.Kind == health.ClientSuspended && e.Cause != health.LostMaster || len(c.by) == 0:
+		c.just = false
 	}
 	if !slices.Contains(c.by, server) {
 		c.by = append(c.by, server)
 	}
+}
+
+// hasCause reports whether a server has a cause to evict a client.
+func (n *network) hasCause(server sim.NodeID, e *health.Event) bool {
 	nodes := n.claimants(nodeOf(e.Client))
-	c.just = c.just || len(nodes) == 0
-	for _, k := range nodes {
-		c.just = c.just || n.groundTruth.justly(k, server, e.Incarnation, e.Cause)
+	return len(nodes) == 0 || slices.ContainsFunc(nodes, func(k sim.NodeID) bool {
+		return n.groundTruth.justly(k, server, e.Incarnation, e.Cause)
+	})
+}
+
+// stands reports whether a server still evicts an incarnation, or has its tombstone, perhaps on its disk only.
+func (n *network) stands(server sim.NodeID, e *health.Event) bool {
+	if !n.Up(server) {
+		return n.disks[server].buries(e.Client, e.Incarnation)
 	}
+	w := n.servers[server]
+	info, known := w.Client(e.Client)
+	last, buried := w.Buried(e.Client)
+	return known && info.State == "evicting" && info.Incarnation == e.Incarnation || buried && last >= e.Incarnation
 }
 
 // came is called when a server has connected an incarnation, or knows another master of it. It counts
 // an error (revived) if the server has connected an incarnation whose tombstone most servers have,
-// without an excuse. If the evicting master ended before it had told all servers, that excuses only a
-// server that has not made the eviction itself.
+// without an excuse. That the evicting master ended before it had told all servers, or that the server came back just
+// before they evicted an orphan, excuses only a server that has not made the eviction itself.
 func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	n := l.net
 	k := slices.Index(c.by, server)
 	made := k >= 0 && e.Incarnation == c.judged
 	if made {
 		c.by = slices.Delete(c.by, k, k+1)
-		c.back = len(c.by) == 0
 	}
 	if e.Incarnation > c.comes {
 		c.taken, c.began = false, n.Now()
@@ -173,7 +207,7 @@ func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 		c.comes, c.came = e.Incarnation, n.Now()
 	}
 	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() // the eviction may not have reached all servers yet, see spreadIn
-	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) || !made && n.cutShort(c, e.Incarnation) || n.askedBefore(c, server, e.Incarnation) || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.servers {
+	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) || !made && (n.cutShort(c, e.Incarnation) || n.askedBefore(c, server, e.Incarnation)) || n.fewBury(nodeOf(e.Client), e.Incarnation) {
 		return
 	}
 	if l.revived++; l.firstRevived == "" {
@@ -227,7 +261,7 @@ func (n *network) clientTold(id sim.NodeID, e *health.ClientEvent) {
 	case health.Evicted:
 		l.evicted++
 		l.of(id).evicted++
-		if c.judged < e.Incarnation || !c.just {
+		if c.judged < e.Incarnation || !c.just && !(c.alone > 0 && n.fewBury(f.client, c.judged)) && !n.passedOn(c) {
 			l.accuse("client %v was told by server %v that all have evicted it, without a cause", id, nodeOfNID(e.Server))
 		}
 	case health.Superseded:

@@ -60,6 +60,14 @@ func TestMostPlans(t *testing.T) {
 	scenariotest.Plans(t, healthsim.Protocol, scenario.Machines, count, healthsim.MostPlan, "masters lost")
 }
 
+// TestReachPlans: CH-33, CH-16, CH-63, goal G-CH-3: clients are cut off from their masters, or other servers, for up to a
+// minute, beside the faults of mild plans, with slow discovery and slow disks. None is evicted.
+func TestReachPlans(t *testing.T) {
+	spec.Covers(t, "CH-16", "CH-33", "CH-63", "G-CH-3")
+	count := sweep(30, 100, 10_000)
+	scenariotest.Plans(t, healthsim.Protocol, scenario.Machines, count, healthsim.ReachPlan, "")
+}
+
 // TestFoundPlans: CH-33, CH-A8: plans that failed once pass now. The text of each says which defect of the protocol, of
 // the checker or of the documents it has revealed.
 func TestFoundPlans(t *testing.T) {
@@ -78,6 +86,7 @@ func TestFoundPlans(t *testing.T) {
 		{scenario.Machines, healthsim.WildPlan, 902132, "other programs of a client's node went on sending, and a server was to drop the client's earlier incarnation as fast as if they did not: the checker was wrong"},
 		{scenario.Machines, healthsim.WildPlan, 4810, "after a cut two answers in a row were lost, and the client was not to drop the server: the checker was wrong"},
 		{scenario.Machines, healthsim.WildPlan, 559, "a master obeyed another one's eviction, and did not withdraw its own when others named a still later choice"},
+		{scenario.Machines, healthsim.ReachPlan, 107, "a master asked a client again and again whose answers it did not get, and the client took that for a sign that all was well"},
 		{scenario.Stacks, healthsim.WildPlan, 445, "a server that no other heard for longer than T_q missed the withdrawal of an eviction, and told its tombstone to the master that had withdrawn it"},
 		{scenario.Stacks, healthsim.MildPlan, 82, "a server that no other heard was not to lose its quorum: the checker was wrong"},
 		{scenario.Stacks, healthsim.WildPlan, 816, "one of four servers died and another one heard no server, and the others were not to lose their quorum: the checker was wrong"},

@@ -47,6 +47,11 @@ func (n *network) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 	return count
 }
 
+// fewBury reports whether no more than half of the servers have a tombstone of an incarnation.
+func (n *network) fewBury(id sim.NodeID, incarnation uint64) bool {
+	return 2*n.buriedBy(clientID(id), incarnation) <= n.cfg.servers
+}
+
 // uniform reports whether the servers agree about clients, which they must if the last fault of
 // a server or link was long enough ago. No running server may have a connection of an
 // incarnation that has ended, or of which any server has a tombstone (CH-33, CH-63, CH-64, goal
@@ -80,7 +85,7 @@ func (n *network) divided(id sim.NodeID, calm time.Duration, most bool) string {
 				return fmt.Sprintf("at %v server %v has been evicting client %v for %v", n.Now(), s, id, since.Round(time.Millisecond))
 			}
 		case info.Incarnation > buried:
-		case most && 2*n.buriedBy(clientID(id), info.Incarnation) <= n.cfg.servers:
+		case most && n.fewBury(id, info.Incarnation):
 		default:
 			return fmt.Sprintf("at %v an incarnation of client %v is %s at server %v under %s, epoch %d, and server %v has its tombstone",
 				n.Now(), id, info.State, s, word(info.Master), info.Epoch, where)
@@ -154,11 +159,11 @@ func (n *network) claimants(id sim.NodeID) (nodes []sim.NodeID) {
 func (n *network) buriedAlive() {
 	for id := range n.each(sim.AllNodes) {
 		c := n.ledger.of(id)
-		if c.judged == 0 || c.just || n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() { // the eviction had a cause, or may still be withdrawn
+		if c.judged == 0 || c.just || n.mayWithdraw(c) || n.passedOn(c) {
 			continue
 		}
 		for _, node := range n.claimants(id) {
-			if st := n.client(node).Status(); n.runs(node) && st.Incarnation <= c.judged && 2*n.buriedBy(clientID(id), st.Incarnation) > n.cfg.servers {
+			if st := n.client(node).Status(); n.runs(node) && st.Incarnation <= c.judged && !n.fewBury(id, st.Incarnation) {
 				n.ledger.accuse("most servers have evicted client %v, without a cause", id)
 				c.just = true // so that the same eviction is not counted again
 			}
