@@ -10,37 +10,62 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// lie makes a member report that it still sends under the oldest list.
-func lie(w *world, liar sim.NodeID) {
+// lie makes a member report that it still sends under the oldest list, with further flags. If it reports that it leaves, it
+// takes no notice of the manager.
+func lie(w *world, liar sim.NodeID, flags wire.OrderFlags) {
 	w.tap = func(from, _ sim.NodeID, p *packet) {
 		if o, err := wire.ParseOrder(p.data); from == liar && p.kind == Instructed && err == nil {
-			o.Oldest = wire.Version{}
+			o.Oldest, o.Flags = wire.Version{}, o.Flags|flags
 			p.data = o.AppendTo(nil)
 		}
 	}
+	w.loss = func(_, to sim.NodeID, p *packet) bool { return to == liar && flags != 0 && p.kind == Instructed }
 }
 
 // TestListsKept: RM-A7, RM-40: a member reports that it still sends under the oldest list, while the group changes
 // all the time. The member is left behind, so that the others can drop the lists, and the manager has room for
-// further nodes.
+// further nodes. The same holds for a member that also reports that it leaves, and goes on reporting.
 func TestListsKept(t *testing.T) {
-	spec.Covers(t, "RM-A7", "RM-40")
+	spec.Covers(t, "RM-A7", "RM-40", "RM-A11")
 	const liar = 3
-	w := parted(t, 5, 1)
-	lie(w, liar)
-	g, m := w.hosts[0].g, w.hosts[1].m
-	most, began := 0, g.stats.Lists
-	for g.stats.Lists < began+400 {
+	for _, flags := range []wire.OrderFlags{0, wire.OrderLeaving} {
+		w := parted(t, 5, 1)
+		lie(w, liar, flags)
+		g, m := w.hosts[0].g, w.hosts[1].m
+		most, began := 0, g.stats.Lists
+		for g.stats.Lists < began+400 {
+			w.restart(2)
+			w.run(200 * time.Millisecond)
+			most = max(most, len(m.group.rosters), len(g.departed))
+		}
+		if g.stats.Silent == 0 || most > 2*maxKept {
+			t.Errorf("up to %d lists and departed members are kept, %d members left behind", most, g.stats.Silent)
+		}
+		w.run(5 * time.Second)
+		w.await(w.send(0, "x"))
+		w.want("x", 0, 1, 2, 4)
+	}
+}
+
+// TestLeaverKeepsSmall: RM-A7, RM-40, RM-A11: a member reports for ever that it leaves, and that it still sends under the
+// oldest list. Its manager has heard it all the time. In a small group, a node that restarts often finds room again.
+func TestLeaverKeepsSmall(t *testing.T) {
+	spec.Covers(t, "RM-A7", "RM-40", "RM-A11")
+	w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) {
+		w.managers, w.wall, w.rejoin, w.manager.MemberTimeout, w.manager.Members = 1, testWall, true, 5*time.Second, 8
+	})
+	w.form(5)
+	lie(w, 3, wire.OrderLeaving)
+	g := w.hosts[0].g
+	for end := w.net.Now() + 12*time.Second; w.net.Now() < end; {
 		w.restart(2)
 		w.run(200 * time.Millisecond)
-		most = max(most, len(m.group.rosters), len(g.departed))
 	}
-	if g.stats.Silent == 0 || most > 2*maxKept {
-		t.Errorf("up to %d lists and departed members are kept, %d members left behind", most, g.stats.Silent)
+	full := g.stats.Full
+	w.run(10 * time.Second)
+	if full == 0 || g.find(w.hosts[2].m.self) == nil || len(g.leavers) > 0 {
+		t.Errorf("node 2 is %v, %d leave, %d requests found no room", w.hosts[2].m.state, len(g.leavers), full)
 	}
-	w.run(5 * time.Second)
-	w.await(w.send(0, "x"))
-	w.want("x", 0, 1, 2, 4)
 }
 
 // TestListsKeptSmall: RM-A7, RM-40: the acknowledgements of member 4 are lost, so messages of half of the members wait,
@@ -104,7 +129,7 @@ func TestListsPaced(t *testing.T) {
 	const liar = 3
 	for _, restarting := range [][]sim.NodeID{{2}, {2, 4}} {
 		w := parted(t, 6, 1)
-		lie(w, liar)
+		lie(w, liar, 0)
 		g, m := w.hosts[0].g, w.hosts[1].m
 		most := 0
 		for end := w.net.Now() + 12*time.Second; w.net.Now() < end; {
@@ -137,7 +162,7 @@ func TestJoinBesideFailures(t *testing.T) {
 		w.wall, w.rejoin, w.manager.MemberTimeout = testWall, true, -1
 	})
 	w.form(8)
-	lie(w, 3)
+	lie(w, 3, 0)
 	for g := w.hosts[0].g; g.version.Counter <= 2*maxKept; {
 		w.restart(2)
 		w.run(100 * time.Millisecond)

@@ -222,7 +222,7 @@ func TestKeeperReturnsOnce(t *testing.T) {
 func TestKeepersBetweenLists(t *testing.T) {
 	spec.Covers(t, "RM-A7", "RM-40")
 	w := parted(t, 5, 1)
-	lie(w, 3)
+	lie(w, 3, 0)
 	g := w.hosts[0].g
 	for range 12 * time.Second / (11 * time.Millisecond) {
 		w.net.Kill(2)

@@ -42,7 +42,7 @@ func (g *Manager) keeps(m *managed) uint64 {
 // only the newest usable list.
 func (g *Manager) noteKeeping() {
 	crowded := len(g.members) < g.cfg.Members && g.crowded()
-	for _, m := range g.members {
+	for m := range g.all() {
 		if g.keeps(m) <= maxKept && !(crowded && m.oldest.Compare(g.usable) < 0) {
 			m.fewAt = g.now
 		}

@@ -228,13 +228,24 @@ func (g *Manager) dropUnacknowledged() {
 }
 
 // dropLeavers counts leaving members as ended that are not heard any more after LeaveAfter. A leaving member that is heard
-// is alive and may lack messages, so these wait for it: its own LeaveAfter bounds how long.
+// is alive and may lack messages, so these wait for it: its own LeaveAfter bounds how long. But if it uses too old a list
+// for MemberTimeout, dropLeavers leaves it behind, as dropKeepers does with members; no majority depends on it.
 func (g *Manager) dropLeavers() {
-	late := func(m *managed) bool {
-		return m.leaveBy > 0 && m.leaveBy <= g.now && g.silence(m) >= g.cfg.Takeover
+	late := func(m *managed) bool { return m.leaveBy > 0 && m.leaveBy <= g.now && !g.alone }
+	gone := func(m *managed) bool { return late(m) && g.silence(m) >= g.cfg.Takeover }
+	keeps := func(m *managed) bool {
+		return late(m) && g.cfg.MemberTimeout > 0 && g.now-max(m.fewAt, g.patientAt) >= g.cfg.MemberTimeout
 	}
-	if !g.alone && slices.ContainsFunc(g.leavers, late) {
-		g.fail(false, late)
+	if slices.ContainsFunc(g.leavers, gone) {
+		g.fail(false, gone)
+	}
+	for _, m := range g.leavers {
+		if keeps(m) {
+			g.stats.Silent++
+		}
+	}
+	if slices.ContainsFunc(g.leavers, keeps) {
+		g.fail(true, keeps)
 	}
 }
 

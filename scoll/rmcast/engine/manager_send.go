@@ -38,13 +38,13 @@ func (g *Manager) list() wire.Order {
 	return o
 }
 
-// of returns how many voters the latest list has: those that lists name, and other members of the electorate that were left
-// behind and may be alive, because the next manager takes off each of the latter that has ended.
+// of returns how many voters the latest list has: those that lists name, and other members of the electorate and leaving
+// members that were left behind and may be alive, because the next manager takes off each of the latter that has ended.
 func (g *Manager) of() int {
 	voters := g.base.voters()
 	n := len(voters)
 	for _, d := range g.departed {
-		if d.silent && g.base.ids[d.id] && !voters[d.id] {
+		if d.silent && (g.base.ids[d.id] || d.left) && !voters[d.id] {
 			n++
 		}
 	}

@@ -74,7 +74,7 @@ func (c trouble) run(t *testing.T) {
 	w.form(c.n + 1)
 	w.run(time.Second)
 	if c.liar {
-		lie(w, 1)
+		lie(w, 1, 0)
 	}
 	w.loss = func(from, _ sim.NodeID, p *packet) bool {
 		return int(from) < c.n && int(from) >= c.n-c.mute && p.kind != Instructed
