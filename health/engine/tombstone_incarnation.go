@@ -111,12 +111,13 @@ func trim(list []tombstone) []tombstone {
 }
 
 // spare returns which of the tombstones that refuse their incarnations is removed first to make room; the parameter refusing
-// has their indexes in the list, the latest first. It is the earliest one of an incarnation that has left, except the latest
-// tombstone, or else the earliest one.
+// has their indexes in the list, the latest first. It is never the latest tombstone. It is the earliest one of an incarnation
+// that has left, or else the one that expires first: of these evictions, that one is the least likely to be withdrawn yet.
 func spare(list []tombstone, refusing []int) int {
-	spare := len(refusing) - 1
+	spare := 1
 	for k, i := range refusing {
-		if k > 0 && list[i].onlyLeft() {
+		old := list[refusing[spare]]
+		if k > 0 && (list[i].onlyLeft() || !old.onlyLeft() && list[i].until <= old.until) {
 			spare = k
 		}
 	}

@@ -207,8 +207,8 @@ func (h *harness) evictedAs(incarnations ...uint64) {
 }
 
 // TestRefusedUnderThreeLater: CH-65, CH-A20: three later incarnations of a client were evicted before the client's own, so
-// this server has no room for the tombstone of that one. It refuses that incarnation all the same until ten minutes after
-// its eviction, although the other tombstones expire before.
+// this server has no room for all four tombstones. It refuses that incarnation until ten minutes after its eviction,
+// although the other tombstones expire before.
 func TestRefusedUnderThreeLater(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)

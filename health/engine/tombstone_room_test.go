@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"ulnet/health/wire"
 	"ulnet/lnd/lndtest/spec"
@@ -87,5 +88,53 @@ func TestEvictedAgainMakesRoom(t *testing.T) {
 	}
 	if got := word5(h, wire.Connect, 2); got != "reject:global" {
 		t.Errorf("the client connects: %q", got)
+	}
+}
+
+// TestDisplacedIsNotTheNewest: CH-65, CH-33: three later incarnations of the client were evicted nine minutes before the
+// client's own. That eviction is withdrawn, or dropped because this server loses its quorum. Then this server accepts the client
+// once the other tombstones have expired, and reports none.
+func TestDisplacedIsNotTheNewest(t *testing.T) {
+	spec.Covers(t, "CH-65", "CH-33")
+	for name, drop := range map[string]func(h *harness){
+		"withdrawn":   func(h *harness) { h.order(otherA, true, 1); h.want("unbury answer") },
+		"quorum lost": func(h *harness) { h.flap() },
+	} {
+		h := three(t)
+		h.evictedAs(6, 7, 8)
+		h.advance(9 * time.Minute)
+		h.order(otherA, false, 1)
+		drop(h)
+		h.advance(time.Minute + 2*h.s.cfg.Tick)
+		if n, ok := h.s.Buried(testClient); ok {
+			t.Errorf("%s: it refuses incarnation %d", name, n)
+		}
+		if got := word5(h, wire.Connect, 2); got != "save connected accept" {
+			t.Errorf("%s: the client connects: %q", name, got)
+		}
+		if got := h.reported(); len(got) != 0 {
+			t.Errorf("%s: it reports incarnations %d", name, got)
+		}
+	}
+}
+
+// TestRefusedWithoutTombstone: CH-65: a later incarnation of the client was evicted nine minutes before the client's own, and two
+// earlier ones shortly after it, so this server has no room for the tombstone of the client's own. It refuses that
+// incarnation all the same until ten minutes after its eviction.
+func TestRefusedWithoutTombstone(t *testing.T) {
+	spec.Covers(t, "CH-65")
+	h := newHarness(t, nil)
+	h.evictedAs(6)
+	h.advance(9 * time.Minute)
+	h.order(otherA, false, 1)
+	h.advance(h.s.cfg.Tick)
+	h.evictedAs(3, 4)
+	h.advance(9 * time.Minute)
+	if got := word5(h, wire.Connect, 1); got != "reject:global" {
+		t.Errorf("before the tombstone expires: %q", got)
+	}
+	h.advance(time.Minute)
+	if got := word5(h, wire.Connect, 1); got != "save connected accept" {
+		t.Errorf("after it has expired: %q", got)
 	}
 }
