@@ -22,6 +22,7 @@ const (
 	Heal                   // ends the partition and all cuts
 	SetLink                // changes the links from the nodes From to the nodes To by Change
 	ResetLinks             // undoes all changes of links
+	Stall                  // makes the messages from the nodes From to the nodes To wait for the time Extra
 )
 
 // Act is something that is done to nodes or links.
@@ -32,9 +33,9 @@ type Act struct {
 	// that is up, pauses one that runs, or resumes one that is paused.
 	Changes  bool
 	PPM      int64         // clock skew in µs per second
-	Extra    time.Duration // CPU time that each step takes longer
+	Extra    time.Duration // CPU time that each step takes longer, or length of a stall
 	Sets     []NodeSet     // sides of the partition
-	From, To NodeSet       // ends of the cut, or of the links that change
+	From, To NodeSet       // ends of the cut, of the stall, or of the links that change
 	Change   link.Change   // change of the links' quality
 }
 
@@ -98,6 +99,11 @@ func (b *Acts) Cut(from, to NodeSet) {
 
 // Heal implements Control.
 func (b *Acts) Heal() { b.act(Act{Verb: Heal}, func() { b.Control.Heal() }) }
+
+// Stall implements Control.
+func (b *Acts) Stall(from, to NodeSet, d time.Duration) {
+	b.act(Act{Verb: Stall, From: from, To: to, Extra: d}, func() { b.Control.Stall(from, to, d) })
+}
 
 // SetLink implements Control.
 func (b *Acts) SetLink(from, to NodeSet, change link.Change) {

@@ -33,6 +33,7 @@ type Control interface {
 	Partition(...NodeSet)
 	Cut(from, to NodeSet)
 	Heal()
+	Stall(from, to NodeSet, d time.Duration)
 	SetLink(from, to NodeSet, change link.Change)
 	ResetLinks()
 	SetAccessRate(nodes NodeSet, rate int64)

@@ -181,6 +181,26 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
+// TestStall: messages that are sent while a direction is stalled leave when the stall ends, and none is lost. Those that
+// are on their way then, and those of the other direction, are not late. Of several stalls the longest counts.
+func TestStall(t *testing.T) {
+	b := newBench(t, Config[int]{Nodes: 3, Topology: flat("latency 10ms")})
+	b.send(0, 1, 1, 0)
+	b.At(5*time.Millisecond, func() {
+		b.Stall(Nodes(0), Nodes(1), 100*time.Millisecond)
+		b.Stall(AllNodes, Nodes(1), 40*time.Millisecond)
+	})
+	b.At(20*time.Millisecond, func() { b.send(0, 1, 2, 0); b.send(1, 0, 3, 0); b.send(2, 1, 4, 0); b.send(0, 2, 5, 0) })
+	b.At(60*time.Millisecond, func() { b.send(0, 1, 6, 0); b.send(2, 1, 7, 0) })
+	b.At(105*time.Millisecond, func() { b.send(0, 1, 8, 0) })
+	b.run(time.Second)
+	b.want(t, "10ms 2 message a 1", "30ms 1 message a 2", "30ms 3 message a 1", "55ms 2 message a 3", "70ms 2 message a 3",
+		"115ms 2 message a 1", "115ms 2 message a 1", "115ms 2 message a 1")
+	if s := b.Stats(); s.Cut+s.Lost > 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
 func loss(p string) link.Change {
 	c, err := link.ParseChange([]string{"loss", p})
 	if err != nil {

@@ -71,6 +71,7 @@ type Network[M any] struct {
 	departed int64         // when the message that was sent last has passed its sender's own link
 	rules    []rule
 	cuts     Cuts
+	stalls   []stall
 
 	actions  actions
 	commands map[int32]string // texts of commands under way, by flight

@@ -31,6 +31,7 @@ func (n *Network[M]) send(from NodeID, s *Send[M], at int64) {
 		n.stats.Cut++
 		return
 	}
+	at = n.leaves(from, s.To, at)
 	q, hops := n.flat, int8(0)
 	if q == nil {
 		route := n.topology.Route(from, s.To)

@@ -51,7 +51,7 @@ func (f *faults) happens(a *sim.Act) {
 	switch a.Verb {
 	case sim.Kill, sim.Crash, sim.Pause, sim.Resume, sim.Slow, sim.Skew:
 		f.nodes[a.Node].happens(a, f.net.Now())
-	case sim.Partition, sim.Cut, sim.Heal, sim.SetLink, sim.ResetLinks:
+	case sim.Partition, sim.Cut, sim.Heal, sim.SetLink, sim.ResetLinks, sim.Stall:
 		f.links.Happens(a, f.net.Now(), f.net.cfg.Nodes)
 		maps.DeleteFunc(f.met, func(pair [2]sim.NodeID, _ time.Duration) bool { return f.poor(pair[0], pair[1], f.net.Now()) })
 	}
@@ -124,6 +124,9 @@ func (f *faults) stranger(child, parent sim.NodeID, at time.Duration) bool {
 // poor reports whether, at any time since an instant, messages between two nodes were lost, or
 // could take longer for the way there and back than nodes think.
 func (f *faults) poor(a, b sim.NodeID, since time.Duration) bool {
+	if f.links.Stalled(a, b, since) || f.links.Stalled(b, a, since) {
+		return true
+	}
 	for s := range f.links.Since(since) {
 		there, ok := f.longest(s, a, b)
 		back, ok2 := f.longest(s, b, a)

@@ -61,7 +61,7 @@ func draw(seed uint64, onlyServices bool) string {
 	} else if p.IntN(3) == 0 {
 		p.Line("at %dms do 1 destroy g", 5000+p.IntN(5000))
 	}
-	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "duplicate", "reorder", "latency", "skew", "slow"}
+	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "duplicate", "reorder", "latency", "skew", "slow", "stall"}
 	p.Mix(kinds)
 	if !onlyServices {
 		p.Line("random faults %d from 1.5s to 11s of %s", 1+p.IntN(1+min(n/6, 6)), strings.Join(kinds[:1+p.IntN(4)], " "))

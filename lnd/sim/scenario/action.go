@@ -31,7 +31,7 @@ type action struct {
 	verb    string
 	column  int
 	nodes   set
-	to      set   // second set of a cut or link
+	to      set   // second set of a cut, stall or link
 	sets    []set // sets of a partition
 	keep    bool  // for a restart: the node keeps its state
 	time    time.Duration
@@ -56,6 +56,7 @@ var actions = []struct {
 	{"slow", "NODES TIME", "every step costs so much more CPU time", (*cursor).slow},
 	{"partition", "NODES [| NODES ...]", "these sets reach each other no more; one set: it and the rest", (*cursor).partition},
 	{"cut", "NODES -> NODES", "nothing gets through in this direction", (*cursor).cut},
+	{"stall", "NODES -> NODES for TIME", "all messages in this direction wait, and leave when the time is over", (*cursor).stall},
 	{"heal", "", "end partitions and cuts", func(*cursor, *action) {}},
 	{"link", "NODES -> NODES CHANGE", "change the network between these nodes, in this direction", nil},
 	{"links", "reset", "undo every change of links between nodes", func(c *cursor, _ *action) { c.want("reset") }},
@@ -138,6 +139,12 @@ func (c *cursor) cut(a *action) {
 	a.to = c.set()
 }
 
+func (c *cursor) stall(a *action) {
+	c.cut(a)
+	c.want("for")
+	a.time = c.period()
+}
+
 func (c *cursor) linkAction() action {
 	a := action{verb: "link", column: c.here().column}
 	a.nodes = c.set()
@@ -210,6 +217,8 @@ func (a *action) String() string {
 		return join(a.verb, strings.Join(sets, " | "))
 	case "cut":
 		return join(a.verb, a.nodes.String(), "->", a.to.String())
+	case "stall":
+		return join(a.verb, a.nodes.String(), "->", a.to.String(), "for", formatTime(a.time))
 	case "heal":
 		return a.verb
 	case "link":

@@ -18,6 +18,8 @@ func (r *runner) apply(a *action, now time.Duration) {
 		c.Partition(sets...)
 	case "cut":
 		c.Cut(a.nodes.Of, a.to.Of)
+	case "stall":
+		c.Stall(a.nodes.Of, a.to.Of, a.time)
 	case "heal":
 		c.Heal()
 	case "link":

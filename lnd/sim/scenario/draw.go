@@ -77,7 +77,7 @@ func (x *expansion) resolveStep(w *world, s *step, rng *rand.Rand) (ok bool, why
 		return false, &mistake{a.column, text}
 	}
 	switch a.verb {
-	case "cut", "link", "access", "skew", "slow":
+	case "cut", "stall", "link", "access", "skew", "slow":
 		return true, nil // this step is possible in any state of its nodes, and does not change that state
 	}
 	for id := range a.nodes.Of.All(w.nodes) {

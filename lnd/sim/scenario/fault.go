@@ -84,7 +84,7 @@ func (c *cursor) every(p *Protocol) *fault {
 }
 
 // randomKinds are the faults that "random" can draw.
-var randomKinds = []string{"kill", "crash", "pause", "skew", "slow", "partition", "cut", "loss", "duplicate", "reorder", "latency"}
+var randomKinds = []string{"kill", "crash", "pause", "skew", "slow", "partition", "cut", "loss", "duplicate", "reorder", "latency", "stall"}
 
 func (c *cursor) random() *fault {
 	f := &fault{when: whenRandom}

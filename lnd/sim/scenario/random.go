@@ -57,8 +57,8 @@ func (x *expansion) add(l *line, rng *rand.Rand) bool {
 	return false
 }
 
-// drawFault draws a fault and returns its steps. A pause is one step, which has a length; any other
-// fault has a step that begins it and a step that ends it.
+// drawFault draws a fault and returns its steps. A pause or a stall is one step, which has a length; any
+// other fault has a step that begins it and a step that ends it.
 func (x *expansion) drawFault(kind string, l *line, rng *rand.Rand) []step {
 	span := l.fault.to - l.fault.from
 	lasts := round(span/50 + time.Duration(rng.Int64N(int64(span/6)+1)))
@@ -72,6 +72,12 @@ func (x *expansion) drawFault(kind string, l *line, rng *rand.Rand) []step {
 		end.verb, end.keep = "restart", rng.IntN(2) == 0
 	case "pause":
 		begin.time = lasts
+		return []step{{at: at, line: l, action: begin}}
+	case "stall":
+		begin.time = lasts
+		if begin.to = (set{Of: sim.AllNodes}); rng.IntN(2) == 0 {
+			begin.nodes, begin.to = begin.to, begin.nodes
+		}
 		return []step{{at: at, line: l, action: begin}}
 	case "skew":
 		begin.ppm = 100 * (1 + rng.Int64N(20)) * (1 - 2*rng.Int64N(2))

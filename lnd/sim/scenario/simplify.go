@@ -64,7 +64,7 @@ func (s *shrinker) simpler(f *fault) []*fault {
 	for _, t := range rounder(f.at) {
 		try(func(c *fault) { c.at = t })
 	}
-	if a.verb == "pause" || a.verb == "slow" {
+	if a.verb == "pause" || a.verb == "slow" || a.verb == "stall" {
 		for _, t := range rounder(a.time) {
 			try(func(c *fault) { c.do.time = t })
 		}

@@ -42,7 +42,7 @@ func (w *world) paused(id sim.NodeID, now time.Duration) bool {
 func (w *world) refuse(verb string, id sim.NodeID, now time.Duration) string {
 	down := w.state[id]&nodeDown != 0
 	switch verb {
-	case "skew", "slow", "access", "link", "cut", "partition":
+	case "skew", "slow", "access", "link", "cut", "stall", "partition":
 		return ""
 	}
 	if w.starts != nil && w.starts(id) > now {

@@ -12,7 +12,14 @@ import (
 // LinkHistory records what was done to the links of a network. An oracle asks it which faults the
 // links had at an earlier time. The zero value is the history of a network without faults.
 type LinkHistory struct {
-	later []LinkState // states after the first one, which has no faults; ordered by time
+	later  []LinkState // states after the first one, which has no faults; ordered by time
+	stalls []stall
+}
+
+// stall is a time in which messages from some nodes to others wait.
+type stall struct {
+	from, to sim.NodeSet
+	until    time.Duration
 }
 
 // LinkState has the partition, the cuts and the changes of links, from an instant on.
@@ -30,6 +37,10 @@ type linkChange struct {
 
 // Happens records an act that concerns links, and ignores others. nodes is the number of nodes.
 func (h *LinkHistory) Happens(a *sim.Act, now time.Duration, nodes int) {
+	if a.Verb == sim.Stall {
+		h.stalls = append(h.stalls, stall{a.From, a.To, now + a.Extra})
+		return
+	}
 	var s LinkState
 	if last := len(h.later) - 1; last >= 0 {
 		s = h.later[last]
@@ -69,6 +80,11 @@ func (h *LinkHistory) Since(at time.Duration) iter.Seq[*LinkState] {
 			}
 		}
 	}
+}
+
+// Stalled reports whether messages from one node to another had to wait at any time since an instant.
+func (h *LinkHistory) Stalled(from, to sim.NodeID, since time.Duration) bool {
+	return slices.ContainsFunc(h.stalls, func(s stall) bool { return s.until >= since && s.from.Has(from) && s.to.Has(to) })
 }
 
 // Latest returns the present state of the links.

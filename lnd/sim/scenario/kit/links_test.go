@@ -9,6 +9,18 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
+// TestStalled: a stall is found in its direction, up to its end.
+func TestStalled(t *testing.T) {
+	var h kit.LinkHistory
+	h.Happens(&sim.Act{Verb: sim.Stall, From: sim.Nodes(1), To: sim.AllNodes, Extra: time.Second}, time.Second, 4)
+	if !h.Stalled(1, 2, 0) || !h.Stalled(1, 2, 2*time.Second) {
+		t.Error("not found")
+	}
+	if h.Stalled(2, 1, 0) || h.Stalled(1, 2, 2*time.Second+1) {
+		t.Error("found in the other direction, or does not end")
+	}
+}
+
 // TestLinkHistory: Since(t) yields the state with a fault of links for every t up to the end of the
 // fault, also for a t before the fault begins, and not for a later t.
 func TestLinkHistory(t *testing.T) {
