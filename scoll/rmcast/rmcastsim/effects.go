@@ -63,15 +63,16 @@ func (p *program) put(to sim.NodeID, m *kit.Message) {
 	p.sends.Sends = append(p.sends.Sends, send(m, to, false))
 }
 
-// gone handles the end of membership. A node that was expelled joins again.
+// gone handles the end of membership. A node that was expelled joins again, and so does one that
+// was told to do so while it left.
 func (p *program) gone(why error) {
 	n := p.net
 	n.ledger.healed(p.id, p.m.Stats().Healed)
-	n.nodes[p.id].incarnation++
 	if errors.Is(why, engine.ErrLeft) {
 		n.left(p.id, p.now, why)
+		n.stopped(p.id)
 	}
-	if n.nodes[p.id].wants && why != engine.ErrLeft {
+	if n.nodes[p.id].wants {
 		p.input(engine.Input{Kind: engine.Join})
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
+	"ulnet/scoll/rmcast"
 )
 
 // gossip is a model of gossip among all nodes, in place of the oracle. A node hears another one while a path leads
@@ -18,6 +20,8 @@ type gossip struct {
 	net     *Net
 	pcg     rand.PCG
 	heardAt [][]time.Duration // for each node, time of its latest news of each node
+	before  [][]time.Duration // heardAt before the present exchange of news
+	reach   [][]bool          // for each node, which nodes it hears, see hears; nil: to be found out, because something has changed
 	sights  [][]sight         // for each manager, what it has reported of each node
 }
 
@@ -26,6 +30,7 @@ type sight struct {
 	known   bool          // the node was reported alive
 	dead    bool          // the node was reported dead since
 	certain bool          // the death is certain
+	ended   bool          // the death counts as soon as the manager has a list, see ends
 	deadAt  time.Duration // when the death was reported
 	silence time.Duration // age of news above which the node is dead
 }
@@ -35,6 +40,7 @@ const looks = 16
 
 func (g *gossip) init(n *Net) {
 	g.net, g.heardAt, g.sights = n, make([][]time.Duration, n.cfg.Nodes), make([][]sight, n.cfg.Managers)
+	g.before = make([][]time.Duration, n.cfg.Nodes)
 	g.pcg.Seed(n.cfg.Seed, 0x60551)
 	for id := range sim.NodeID(n.cfg.Nodes) {
 		g.started(id)
@@ -43,7 +49,7 @@ func (g *gossip) init(n *Net) {
 
 // started handles the start of a node, which knows nothing yet.
 func (g *gossip) started(id sim.NodeID) {
-	g.heardAt[id] = make([]time.Duration, g.net.cfg.Nodes)
+	g.heardAt[id], g.reach = make([]time.Duration, g.net.cfg.Nodes), nil
 	if int(id) < len(g.sights) {
 		g.sights[id] = make([]sight, g.net.cfg.Nodes)
 	}
@@ -55,19 +61,24 @@ func (g *gossip) start() { g.net.At(g.net.Now()+g.net.cfg.Discovery/looks, g.loo
 // look makes all nodes exchange news, and managers report what has changed.
 func (g *gossip) look() {
 	n := g.net
-	before := make([][]time.Duration, n.cfg.Nodes)
-	for i := range before {
-		before[i] = slices.Clone(g.heardAt[i])
+	if g.reach == nil {
+		for id := range sim.NodeID(n.cfg.Nodes) {
+			g.reach = append(g.reach, g.hears(id))
+		}
 	}
-	for id := range sim.NodeID(n.cfg.Nodes) {
-		for other, hears := range g.hears(id) {
+	for i := range g.before {
+		g.before[i] = append(g.before[i][:0], g.heardAt[i]...)
+	}
+	for id := range g.reach {
+		all := g.heardAt[id]
+		for other, hears := range g.reach[id] {
 			if !hears {
 				continue
 			}
-			for i, at := range before[other] {
-				g.heardAt[id][i] = max(g.heardAt[id][i], at)
+			for i, at := range g.before[other] {
+				all[i] = max(all[i], at)
 			}
-			g.heardAt[id][other] = n.Now()
+			all[other] = n.Now()
 		}
 	}
 	for id := range sim.NodeID(n.cfg.Managers) {
@@ -86,6 +97,7 @@ func (g *gossip) report(manager sim.NodeID) {
 		switch young := at > 0 && n.Now()-at < n.cfg.Discovery/2; {
 		case id == manager:
 		case young && (!s.known || s.dead):
+			g.ends(manager, id)
 			*s = sight{known: true, silence: g.silence()}
 			g.tell(manager, id, "alive")
 		case s.known && !s.dead && n.Now()-at >= s.silence:
@@ -95,11 +107,37 @@ func (g *gossip) report(manager sim.NodeID) {
 	}
 	for i := range all {
 		if s := &all[i]; s.dead && !s.certain && g.mostSince(manager, s.deadAt) {
-			s.certain = true
-			n.ledger.died[n.id(sim.NodeID(i))] = true
+			s.certain, s.ended = true, !g.lists(manager, sim.NodeID(i))
 		}
 		if all[i].certain { // tell it again and again: it does not count while the manager hears the member
+			g.ends(manager, sim.NodeID(i))
 			g.tell(manager, sim.NodeID(i), "ended")
+		}
+	}
+}
+
+// lists reports whether a manager is active and has a member on a node on its list.
+func (g *gossip) lists(manager, id sim.NodeID) bool {
+	m, ok := g.net.managing(manager)
+	return ok && m.Active && slices.ContainsFunc(m.Members, func(x rmcast.Member) bool { return kit.NodeOf(x.NID) == id })
+}
+
+// ends records that the members on a node have ended, if a manager may count them as dead now: "While the manager hears
+// a member, and for three seconds longer, the death of its node does not count [...] a manager that does not hear it, or
+// takes over, may count it as dead" (docs/multicast.md).
+func (g *gossip) ends(manager, id sim.NodeID) {
+	n, s := g.net, &g.sights[manager][id]
+	m, ok := n.managing(manager)
+	switch {
+	case !ok || !s.certain:
+		return
+	case !m.Active || !m.Version.IsValid():
+		s.ended = true
+		return
+	}
+	if s.ended = s.ended && !g.lists(manager, id); s.ended || n.silent(manager, id, n.cfg.Manager.Filled().Takeover, n.Now()-n.reports()) {
+		for _, member := range n.ledger.listed[id] {
+			n.ledger.died[member] = true
 		}
 	}
 }
@@ -124,27 +162,19 @@ func (g *gossip) mostSince(manager sim.NodeID, at time.Duration) bool {
 
 // hears returns for each node whether a path leads from it to the node id now. It is true for id itself.
 func (g *gossip) hears(id sim.NodeID) []bool {
-	n := g.net
+	n, now := g.net, g.net.links.Latest()
 	hears := make([]bool, n.cfg.Nodes)
 	for next := []sim.NodeID{id}; len(next) > 0; next = next[1:] {
 		if to := next[0]; !hears[to] && n.Up(to) && !n.nodes[to].paused {
 			hears[to] = true
 			for from := range sim.NodeID(n.cfg.Nodes) {
-				if !hears[from] && !n.cut(from, to) {
+				if !hears[from] && !now.Apart(from, to) {
 					next = append(next, from)
 				}
 			}
 		}
 	}
 	return hears
-}
-
-// cut reports whether messages from one node to another are cut off now.
-func (n *Net) cut(from, to sim.NodeID) (cut bool) {
-	for s := range n.links.Since(n.Now()) {
-		cut = s.Apart(from, to) // the last state is the present one
-	}
-	return cut
 }
 
 // tell passes news about a node to a manager.

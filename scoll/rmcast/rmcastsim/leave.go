@@ -10,13 +10,30 @@ import (
 	"ulnet/scoll/rmcast/engine"
 )
 
-// leaves is called when a node starts to leave its group: the node does not join after a
-// restart, and it may be counted as dead before it has finished leaving. now is by the node's
+// leaves is called when a node starts to leave its group: the node does not join after a restart. now is by the node's
 // own clock.
 func (n *Net) leaves(id sim.NodeID, now time.Duration) {
 	m := &n.nodes[id]
-	m.wants, m.leaveAt, m.toldAt, m.healedAt = false, now, n.Now(), m.healed
-	n.ledger.left[n.id(id)] = true
+	s, ok := n.Status(id)
+	m.wants, m.leaving, m.leaveAt, m.toldAt, m.healedAt = false, ok && s.State != "out", now, n.Now(), m.healed
+}
+
+// leaveAfter is how long members may take to leave.
+func (n *Net) leaveAfter() time.Duration { return cmp.Or(n.cfg.Rmcast.LeaveAfter, 10*time.Second) }
+
+// mayStop reports whether a node that was told to leave may stop before it has finished: "A member waits at most
+// `LeaveAfter`, ten seconds, for messages under way, its own and those that it passes on, and for a manager; then it
+// leaves all the same" (docs/multicast.md). Its clock may be a little wrong.
+func (n *Net) mayStop(id sim.NodeID) bool {
+	m := &n.nodes[id]
+	return m.leaving && n.Now()-m.toldAt >= n.leaveAfter()*99/100
+}
+
+// stopped is called when a node has left, before it has another ID. It records whether the member may lack messages that
+// were in flight: "A member that leaves first finishes its own messages and those that it passes on" (docs/multicast.md).
+func (n *Net) stopped(id sim.NodeID) {
+	n.ledger.left[n.id(id)] = n.mayStop(id) || n.mayFail(id)
+	n.nodes[id].leaving = false
 }
 
 // left checks the error with which a node leaves. One error is allowed, ErrUnfinished, because
@@ -29,7 +46,7 @@ func (n *Net) left(id sim.NodeID, now time.Duration, why error) {
 	waited := now - n.nodes[id].leaveAt
 	switch {
 	case why == nil, why == engine.ErrLeft:
-	case errors.Is(why, engine.ErrUnfinished) && (n.mayFail(id) || waited >= cmp.Or(n.cfg.Rmcast.LeaveAfter, 10*time.Second)):
+	case errors.Is(why, engine.ErrUnfinished) && (n.mayFail(id) || waited >= n.leaveAfter()):
 	default:
 		n.Failed(fmt.Errorf("rmcastsim: node %v has left after %v: %w", id, waited, why))
 	}

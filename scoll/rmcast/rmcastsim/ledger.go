@@ -73,9 +73,10 @@ type ledger struct {
 	net      *Net
 	all      []*Message
 	versions map[rmcast.Version][]rmcast.Member
-	left     map[rmcast.ID]bool      // members that left
+	listed   [][]rmcast.ID           // by node: its members that were on a list
+	left     map[rmcast.ID]bool      // members that left; true: they may lack messages that were in flight
 	gaveUp   map[rmcast.ID]bool      // members that gave up their membership
-	died     map[rmcast.ID]bool      // members whose death gossip was certain of
+	died     map[rmcast.ID]bool      // members that have ended because gossip was certain of their death
 	order    map[[2]rmcast.ID]uint64 // sequence number of the latest delivery, by receiver and origin
 	problems problems
 	open     int // number of messages whose outcome is not final
@@ -93,6 +94,7 @@ type problems struct {
 
 func (l *ledger) init(n *Net) {
 	l.net, l.versions, l.order = n, make(map[rmcast.Version][]rmcast.Member), make(map[[2]rmcast.ID]uint64)
+	l.listed = make([][]rmcast.ID, n.cfg.Nodes)
 	l.left, l.gaveUp, l.died = make(map[rmcast.ID]bool), make(map[rmcast.ID]bool), make(map[rmcast.ID]bool)
 }
 
@@ -150,8 +152,14 @@ func (l *ledger) ordered(to rmcast.ID, m *Message) {
 
 // list is called with the roster of a version, and records its members.
 func (l *ledger) list(v rmcast.Version, members []rmcast.Member) {
-	if v.IsValid() && l.versions[v] == nil {
-		l.versions[v] = members
+	if !v.IsValid() || l.versions[v] != nil {
+		return
+	}
+	l.versions[v] = members
+	for _, m := range members {
+		if of := &l.listed[kit.NodeOf(m.NID)]; !slices.Contains(*of, m.ID) {
+			*of = append(*of, m.ID)
+		}
 	}
 }
 
@@ -193,16 +201,24 @@ func (l *ledger) failed(m *Message, id rmcast.ID) {
 
 // goesOn reports whether the process of a member goes on, and has neither left nor given up the
 // membership: "the member gives its membership up (`healed`), and so has ended" (docs/multicast.md).
-// Nor is gossip certain of its death: "A member has ended when gossip is certain that it is dead".
+// Nor has gossip ended it, see gossip.ends. A member that was told to leave goes on until it has left, or may stop.
 func (l *ledger) goesOn(id rmcast.ID) bool {
 	n, node := l.net, kit.NodeOf(id.NID)
-	return n.Up(node) && id.Incarnation >= n.nodes[node].began && !l.left[id] && !l.gaveUp[id] && !l.died[id]
+	for manager := range n.gossip.sights {
+		n.gossip.ends(sim.NodeID(manager), node)
+	}
+	_, left := l.left[id]
+	if left || id == n.id(node) && n.mayStop(node) {
+		return false
+	}
+	return n.Up(node) && id.Incarnation >= n.nodes[node].began && !l.gaveUp[id] && !l.died[id]
 }
 
-// success checks the members that are named as failed. Each must have died, left or come back
+// success checks the members that are named as failed. Each must have died, left after the message or come back
 // as another member, unless the origin got ErrSplit. Having been cut off or slow is no excuse.
 func (l *ledger) success(m *Message, id rmcast.ID) {
-	if m.Why == nil && l.goesOn(id) && m.got[kit.NodeOf(id.NID)] != id.Incarnation {
+	unfinished, left := l.left[id]
+	if m.Why == nil && (l.goesOn(id) || left && !unfinished && !l.died[id]) && m.got[kit.NodeOf(id.NID)] != id.Incarnation {
 		kit.Note(&l.problems.success, "at %v message %s is a success, and %v lives and has not delivered it", m.Done, m.name(), id)
 	}
 }
@@ -235,12 +251,14 @@ func (l *ledger) ended(m *Message, why error) {
 // mayLose checks the error with which a message ends.
 func (l *ledger) mayLose(m *Message, why error) {
 	n, origin := l.net, m.Origin
-	node, id, right := &n.nodes[origin], n.id(origin), false
+	node, right := &n.nodes[origin], false
 	switch {
 	case errors.Is(why, engine.ErrTooLong):
 		right = m.Size > n.cfg.Manager.Fragment // only a message of several datagrams can be too long
-	case errors.Is(why, engine.ErrNotMember), errors.Is(why, engine.ErrLeft):
-		right = !node.wants || l.left[id] || l.left[m.ID]
+	case errors.Is(why, engine.ErrUnfinished):
+		right = n.mayStop(origin) || n.mayFail(origin)
+	case errors.Is(why, engine.ErrNotMember), errors.Is(why, engine.ErrLeft): // "A member that leaves first finishes its own messages"
+		right = m.Outcome == Waiting && (!node.wants || node.leaving)
 	case errors.Is(why, engine.ErrExpelled): // "its own messages in flight end with `ErrExpelled`"
 		healed := n.incarnations[origin].stats().Healed > node.healed // compare the counters, because the ledger learns only after this call that the member has given up
 		right = healed || l.gaveUp[m.ID] || l.died[m.ID] || n.mayExpel(origin, m.Sent)

@@ -63,6 +63,7 @@ type Net struct {
 	incarnations []incarnation // latest incarnation of each node; nil before its first
 	nodes        []membership
 	links        kit.LinkHistory
+	paths        [][]path // by manager and node
 	oracle       oracle
 	gossip       gossip
 	ledger       ledger
@@ -85,6 +86,7 @@ type membership struct {
 	wants       bool          // the node joins the group when it starts
 	incarnation uint64        // incarnation of the member that the node is, or would be
 	began       uint64        // number of the process's first incarnation
+	leaving     bool          // the node was told to leave, and has not left yet
 	leaveAt     time.Duration // time at which the node was told to leave, by its own clock
 	toldAt      time.Duration // leaveAt by the simulation's clock
 	healedAt    uint64        // value of healed when the node was told to leave
@@ -100,7 +102,10 @@ func New(cfg Config) (*Net, error) {
 	} else {
 		err = kit.Start(&n.Base, &n.cfg.Network, n.machines(), cfg.Record)
 	}
-	if err == nil && cfg.Gossip {
+	if err != nil {
+		return n, err
+	}
+	if n.noteAll(); cfg.Gossip {
 		n.gossip.start()
 	}
 	return n, err
@@ -112,10 +117,9 @@ func prepare(cfg Config) *Net {
 	cfg.Manager.Fragment = cmp.Or(cfg.Manager.Fragment, 2048)
 	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), nodes: make([]membership, cfg.Nodes)}
 	for id := range sim.NodeID(cfg.Managers) {
-		n.managers = append(n.managers, simlnd.NID(id))
+		n.managers, n.paths = append(n.managers, simlnd.NID(id)), append(n.paths, make([]path, cfg.Nodes))
 	}
 	for id := range n.nodes {
-		n.nodes[id].down, n.nodes[id].last = true, never
 		n.nodes[id].wants = cfg.Members == nil || cfg.Members(sim.NodeID(id))
 	}
 	n.Around = n.happens
@@ -133,10 +137,12 @@ func (n *Net) machines() kit.Machines[*kit.Message] {
 // happens tells the oracle and the ledger about faults of nodes and links.
 func (n *Net) happens(a *sim.Act, do func()) {
 	if n.happened(a); a.Ends() {
+		n.nodes[a.Node].leaving = false
 		n.oracle.ended(a.Node)
 		n.ledger.originGone(a.Node)
 	}
 	do()
+	n.gossip.reach = nil
 }
 
 // began records that a node has started with the program k, and the incarnation that it has as a
@@ -146,9 +152,8 @@ func (n *Net) began(k incarnation, begins sim.Incarnation, incarnation uint64) {
 	m := &n.nodes[begins.Node]
 	m.incarnation, m.began, m.healed, m.down = incarnation, incarnation, 0, false
 	if n.Control != nil {
-		if begins.Number > 0 {
-			m.last = n.Now()
-		}
+		m.begunAt = n.Now()
+		n.noteNode(begins.Node)
 		n.oracle.started(begins)
 		n.gossip.started(begins.Node)
 	}

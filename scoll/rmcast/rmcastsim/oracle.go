@@ -2,6 +2,7 @@ package rmcastsim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"ulnet/lnd/sim"
@@ -20,7 +21,7 @@ type oracle struct {
 }
 
 func (o *oracle) init(n *Net) {
-	o.net, o.incarnations, o.news = n, make([]uint64, n.cfg.Nodes), make([]time.Duration, n.cfg.Nodes)
+	o.net, o.incarnations, o.news = n, make([]uint64, n.cfg.Nodes), slices.Repeat([]time.Duration{never}, n.cfg.Nodes)
 	o.pcg.Seed(n.cfg.Seed, 0x0AC1E)
 }
 

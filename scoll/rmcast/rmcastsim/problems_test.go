@@ -175,11 +175,11 @@ func TestLeaverCountedFailed(t *testing.T) {
 	}
 }
 
-// TestDeadIsNoProblem: a member that died, and one that was paused, may be named as failed.
+// TestDeadIsNoProblem: a member that died, and one that was silent for too long, may be named as failed.
 func TestDeadIsNoProblem(t *testing.T) {
 	n, m := told(t)
 	n.Crash(3)
-	n.Pause(2)
+	silence(n, 2, 30*time.Second)
 	n.ledger.failed(m, n.id(3))
 	n.ledger.failed(m, n.id(2))
 	if err := n.problems(); err != nil {

@@ -103,6 +103,14 @@ func (p *program) step(now time.Duration, in input) {
 	for i := range n.out.Effects {
 		p.apply(&n.out.Effects[i])
 	}
+	n.nodes[p.id].incarnation = p.incarnation()
+}
+
+// incarnation returns that of the node's member. It also changes without an effect: when a node that wants to join is
+// told that there was a member with its ID, it takes another one.
+func (p *program) incarnation() uint64 {
+	_, o := p.m.Farewell()
+	return o.Incarnation - 1
 }
 
 func (p *program) input(in engine.Input) { p.net.queue = append(p.net.queue, input{Input: in}) }

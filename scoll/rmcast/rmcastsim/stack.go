@@ -103,8 +103,11 @@ func (k *stack) changed(_ rmcast.Version, err error) {
 	if err != nil {
 		k.net.ledger.healed(k.host.ID(), k.group.Stats().Healed)
 	}
-	k.note()
-	if errors.Is(err, engine.ErrLeft) {
+	left := errors.Is(err, engine.ErrLeft)
+	if left {
+		k.net.stopped(k.host.ID())
+	}
+	if k.note(); left {
 		k.host.Clock().AfterFunc(1, k.left)
 	}
 }
@@ -116,10 +119,19 @@ func (k *stack) note() {
 	k.net.ledger.list(s.Version, s.Members)
 }
 
-// left completes leaving, so that the node can join again.
+// left completes leaving. The node joins again if it was told to do so meanwhile.
 func (k *stack) left() {
 	k.net.left(k.host.ID(), k.host.Clock().Now(), k.group.Leave(context.Background())) // does not block, because the member has left
-	k.group = nil
+	if k.group = nil; k.net.nodes[k.host.ID()].wants {
+		k.rejoin()
+	}
+}
+
+// rejoin joins the group, unless the node is a member.
+func (k *stack) rejoin() {
+	if err := k.join(); err != nil && !errors.Is(err, rmcast.ErrTaken) {
+		k.net.Failed(err)
+	}
 }
 
 // command handles a verb of a scenario.
@@ -135,9 +147,7 @@ func (k *stack) command(text string) {
 		}
 	case "join":
 		n.nodes[id].wants = true
-		if err := k.join(); err != nil && !errors.Is(err, rmcast.ErrTaken) {
-			n.Failed(err)
-		}
+		k.rejoin()
 	case "leave":
 		n.leaves(id, k.host.Clock().Now())
 		if k.group != nil {
@@ -184,6 +194,9 @@ func (k *stack) over(m *Message, r rmcast.Result, err error) {
 	case err == nil, errors.Is(err, engine.ErrSplit):
 		k.net.ledger.released(m, r, err)
 	default:
+		if r.Seq == 0 { // the agent has not accepted the message
+			m.Outcome = Waiting
+		}
 		k.net.ledger.ended(m, err)
 	}
 }

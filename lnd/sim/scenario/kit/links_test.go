@@ -52,10 +52,16 @@ func TestLinkHistory(t *testing.T) {
 		if !found(1, 2, 0) || !found(1, 2, 3*time.Second) {
 			t.Errorf("%s: not found", name)
 		}
+		if s := h.Latest(); !s.Apart(1, 2) && s.Quality(link.Quality{}, 1, 2).Loss == 0 {
+			t.Errorf("%s: not found at present", name)
+		}
 		h.Happens(&acts[1], 4*time.Second, 4)
 		h.Happens(&sim.Act{Verb: sim.Heal}, 5*time.Second, 4)
 		if !found(1, 2, 4*time.Second) || found(1, 2, 4*time.Second+1) {
 			t.Errorf("%s: does not end", name)
+		}
+		if s := h.Latest(); s.Apart(1, 2) || s.Quality(link.Quality{}, 1, 2).Loss > 0 {
+			t.Errorf("%s: found at present", name)
 		}
 		if found(3, 0, 0) {
 			t.Errorf("%s: found between other nodes", name)
