@@ -46,9 +46,9 @@ func (p *plan) traffic() {
 	}
 }
 
-// end adds the expectations to the scenario, and returns its text: in the end all messages are over, nothing is kept,
-// and what the origins were told is right.
+// end adds the expectations to the scenario, and returns its text: when no fault is left, the group is whole, and all can send. In the end all messages are over, nothing is kept, and what the origins were told is right.
 func (p *plan) end() string {
+	p.Line("at 44s do all faults 0%% 0%%\nat 45s do all send\nexpect over within 5s\nexpect whole within 5s")
 	p.Line("expect over\nexpect idle\nexpect proven\nexpect once\nexpect success-right\nexpect failed-right\nexpect lost-right\nalways bounded")
 	return p.String()
 }

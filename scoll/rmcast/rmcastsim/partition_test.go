@@ -51,6 +51,13 @@ func TestPartitionsWithGossip(t *testing.T) {
 	plans(t, scenario.Stacks, 2, 8, 500, drawPartitionsWithGossip)
 }
 
+// TestPauses: managers and members stop and go on, alone and together, and gossip meanwhile reports
+// them as dead. Members that did not stop themselves are not left behind because a manager did.
+func TestPauses(t *testing.T) {
+	plans(t, scenario.Machines, 10, 60, 10_000, drawPauses)
+	plans(t, scenario.Stacks, 2, 8, 500, drawPauses)
+}
+
 // TestMinorityHearsDeaths: RM-2, RM-A18: the active manager, or one on standby, is in a minority, and hears that
 // the members of the majority have died, one after the other. Nothing is released in the minority. In the
 // majority the messages end without an error, since gossip is certain there.

@@ -24,8 +24,8 @@ func plans(t *testing.T, level scenario.Level, short, full, long int, draw func(
 
 // TestMildPlans: RM-2, RM-21, RM-28, RM-36, G-RM-6: nodes die, come back, are paused or slow,
 // join and leave. Every message whose origin stays and has no fault is released, and at that time
-// every live member has delivered it once. Only members that died, left or were impaired are named
-// as failed. In the end no message is kept.
+// every live member has delivered it once. Only members that died, left or could not answer a new manager are named
+// as failed. In the end the group is whole, and no message is kept.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-21", "RM-28", "RM-36", "G-RM-6")
 	plans(t, scenario.Machines, 20, 40, 10_000, mildPlan)
