@@ -305,12 +305,18 @@ func TestEvictsStrangerOnly(t *testing.T) {
 // the first: if it named none, servers would take it for that of all evictions by this server.
 func TestNoChoiceCountsAsFirst(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-A1", "CH-A8")
-	h := newHarness(t, nil)
-	h.message(stranger, wire.Message{Kind: wire.Connect, Incarnation: 5, Server: me})
-	h.advance(h.s.cfg.Evict + 2*h.s.cfg.Tick)
-	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 3, Incarnation: 5, Master: otherA}}}, gone)
-	b, err := wire.ParseBatch(h.effects[len(h.effects)-1].Token.([]byte))
-	if err != nil || !b.Withdraw || b.Entries.Len() != 1 || b.Entries.At(0).Epoch != 1 {
-		t.Errorf("%q: %+v, %v", h.words(), b, err)
+	record := Record{Client: testClient, Incarnation: 5, Master: me, Peer: stranger, Name: "stranger"} // that an earlier version has stored
+	for name, f := range map[string]func(h *harness){
+		"connected": func(h *harness) { h.message(stranger, wire.Message{Kind: wire.Connect, Incarnation: 5, Server: me}) },
+		"restored":  func(h *harness) { h.step(ServerInput{Kind: Restore, Record: &record}) },
+	} {
+		h := newHarness(t, nil)
+		f(h)
+		h.advance(h.s.cfg.Evict + 2*h.s.cfg.Tick)
+		h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 3, Incarnation: 5, Master: otherA}}}, gone)
+		b, err := wire.ParseBatch(h.effects[len(h.effects)-1].Token.([]byte))
+		if err != nil || !b.Withdraw || b.Entries.Len() != 1 || b.Entries.At(0).Epoch != 1 {
+			t.Errorf("%s: %q: %+v, %v", name, h.words(), b, err)
+		}
 	}
 }

@@ -162,7 +162,7 @@ func (s *Server) restore(r *Record) {
 	}
 	i := s.add(r.Client, r.Peer)
 	c := s.conn(i)
-	c.incarnation, c.name, c.epoch = r.Incarnation, r.Name, r.Epoch
+	c.incarnation, c.name, c.epoch = r.Incarnation, r.Name, max(r.Epoch, 1) // earlier versions have stored the epoch 0 if a connect named it
 	c.master = s.members.intern(r.Master)
 	s.become(c, recovering)
 	c.seen = s.now
