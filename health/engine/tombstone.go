@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -63,9 +62,8 @@ func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Durat
 // add adds the tombstone g, as bury does. It may be void.
 func (t *tombstones) add(id wire.ClientID, g tombstone, of nid.NID) (forgot uint64) {
 	old, _ := t.of(id, g.incarnation)
-	latest := t.incarnations[id]
 	g.until, g.from, g.noChoice, g.taken = max(g.until, old.until), noSlot, old.noChoice, old.taken
-	g.known, g.by, g.left = cmp.Or(old.known, latest.known), old.by, old.left
+	g.known, g.by, g.left = old.known, old.by, old.left
 	if of.IsValid() {
 		g.by = shareOf(of)
 	}

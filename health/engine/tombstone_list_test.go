@@ -66,6 +66,21 @@ func TestTombstoneList(t *testing.T) {
 	}
 }
 
+// TestTombstoneListOfStranger: CH-61, CH-65: a client that was connected here is evicted, and another node that has used the
+// client's id in a later incarnation is evicted elsewhere. The list does not show the client's name and process as those
+// of the later incarnation.
+func TestTombstoneListOfStranger(t *testing.T) {
+	spec.Covers(t, "CH-61", "CH-65")
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	h.evictedBy(otherA, 5, 1)
+	h.evictedAs(6)
+	list, _ := h.tombstones()
+	if len(list) != 1 || list[0].Incarnation != 6 || list[0].Name != "" || list[0].Peer != (nid.ProcessID{}) {
+		t.Errorf("%+v", list)
+	}
+}
+
 // TestTombstoneListSteps: CH-65: a list of very many tombstones is made in steps, so that
 // messages do not wait for it. It has each tombstone once, even if many expire in the same instant,
 // and even if a client was evicted twice.
