@@ -2,6 +2,7 @@ package engine
 
 import (
 	"hash/crc32"
+	"slices"
 
 	"ulnet/health/wire"
 	"ulnet/lnet/nid"
@@ -52,7 +53,8 @@ func (t *tombstones) remove(id wire.ClientID) {
 // relieve makes room, and returns how many tombstones it removed. If a NID exceeds its share,
 // relieve removes the oldest tombstones of that NID. It leaves three quarters of the share, so
 // that the scan that finds them is rarely needed. Otherwise it removes the oldest tombstone of
-// all. A client that has another tombstone, of an earlier incarnation, then belongs to the group of that one.
+// all. A client loses all tombstones of that NID. If it has others, of earlier incarnations, it then belongs to the group
+// of those.
 func (t *tombstones) relieve() (forgot uint64) {
 	share := max(t.max/partOfOne, 1)
 	most := 1
@@ -69,8 +71,11 @@ func (t *tombstones) relieve() (forgot uint64) {
 	left := int32(max(share*3/4, 1))
 	for _, p := range t.queue {
 		if g, ok := t.incarnations[p.id]; ok && int(g.by) == most && p.ends(g) && t.counts[most] > left {
-			t.keep(p.id, t.list(p.id)[1:])
-			forgot++
+			list := t.list(p.id)
+			forgot += uint64(len(list))
+			list = slices.DeleteFunc(list, func(b tombstone) bool { return int(b.by) == most })
+			forgot -= uint64(len(list))
+			t.keep(p.id, list)
 		}
 	}
 	return forgot
