@@ -181,3 +181,27 @@ func TestLeaverDies(t *testing.T) {
 		}
 	}
 }
+
+// TestLeaverJoining: RM-A11: a node gives up joining when the manager has listed it already. It tells the manager, which
+// does not wait until the node acknowledges the list.
+func TestLeaverJoining(t *testing.T) {
+	spec.Covers(t, "RM-A11")
+	w := newWorld(t, 4, nil)
+	w.form(3)
+	g, h := w.hosts[0].g, w.hosts[3]
+	w.net.Command(3, "join")
+	for len(g.latest.Members) < 4 {
+		w.run(oneWay / 4)
+	}
+	w.net.Command(3, "leave")
+	w.run(0)
+	over, o := h.m.Farewell()
+	if h.m.state != out || over {
+		t.Fatalf("node 3 is %v, its manager knows it: %v", h.m.state, over)
+	}
+	w.order(0, 3, &o)
+	w.run(time.Second)
+	if g.find(h.m.self) != nil || g.usable != g.version {
+		t.Errorf("%d members, usable %v of %v", len(g.members), g.usable, g.version)
+	}
+}

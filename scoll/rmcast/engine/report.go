@@ -61,6 +61,7 @@ func (m *Machine) leave() {
 	switch m.state {
 	case joining:
 		m.end(ErrLeft)
+		m.untold = true // the manager may have listed this node already
 	case member:
 		m.state, m.leaveAt = leaving, m.now+m.cfg.LeaveAfter
 		m.wake = min(m.wake, m.leaveAt)
