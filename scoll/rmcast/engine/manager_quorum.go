@@ -265,9 +265,10 @@ func (g *Manager) delay(id nid.NID) {
 // mayJoin reports whether a node may join now, because it has waited long enough.
 func (g *Manager) mayJoin(id nid.NID) bool { return g.delays[id].until <= g.now }
 
-// watchWake returns when watch is due.
+// watchWake returns when watch is due. A manager without a list, too, watches while it is alone: noneLeft counts no time in
+// which this process was stopped.
 func (g *Manager) watchWake() time.Duration {
-	if g.version.IsValid() {
+	if g.version.IsValid() || g.alone {
 		return g.watchAt
 	}
 	return machine.Never
