@@ -63,9 +63,9 @@ func (g *Manager) ask(m wire.Member, named int) {
 	}
 	if len(c.probes) == 0 {
 		g.stats.Collections++
-		c.began, c.late, c.heard, c.byID = g.now, false, 0, make(map[wire.ID]*probe)
+		c.began, c.by, c.late, c.heard, c.byID = g.now, 0, false, 0, make(map[wire.ID]*probe)
 	}
-	c.by = min(g.now+g.cfg.Collect, c.began+3*g.cfg.Collect)
+	c.by = max(c.by, min(g.now+g.cfg.Collect, c.began+3*g.cfg.Collect))
 	p := &probe{Member: m, named: named}
 	c.probes, c.byID[m.ID] = append(c.probes, p), p
 	g.question(m.NID)

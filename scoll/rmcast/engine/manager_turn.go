@@ -78,7 +78,6 @@ func (g *Manager) takeTurn() {
 // tally counts the members that allow this manager to take over.
 func (g *Manager) tally() {
 	c, w := &g.collect, &g.standby
-	open := slices.ContainsFunc(c.probes, func(p *probe) bool { return !p.answered && !g.ended(p.ID) })
 	switch {
 	case g.expires():
 		g.unbacked()
@@ -89,7 +88,7 @@ func (g *Manager) tally() {
 			}
 		}
 		g.elect()
-	case !open || c.by <= g.now:
+	case !g.open():
 		g.unbacked()
 	}
 }

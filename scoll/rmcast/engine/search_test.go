@@ -31,6 +31,73 @@ func TestJoinsAfterCanvass(t *testing.T) {
 	}
 }
 
+// TestAnswersAfterPause: RM-A9: a manager stands still until after the time for answers is up. The first answer that it
+// reads then names other members. Their answers wait to be read, too, and the manager reads them before it gives up.
+func TestAnswersAfterPause(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3, 4, 5}
+	s.begin(1)
+	s.g.Step(7*time.Second, Input{}, &s.out)
+	for i, host := range list {
+		s.answer(7*time.Second+time.Duration(i+1)*time.Millisecond, host, list)
+	}
+	s.publishes(t, list, nil)
+	if s.g.stats.Alone > 0 {
+		t.Error("the manager says that it hears too few members")
+	}
+}
+
+// TestCanvassPauses: RM-A18: a manager stands still while it asks the members whether it may take over, until after the
+// time for their answers is up. It reads the answers that wait before it says that it hears too few members.
+func TestCanvassPauses(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	w := parted(t, 5, 2)
+	w.net.Crash(0)
+	g := w.hosts[1].g
+	for len(g.collect.probes) == 0 {
+		w.run(time.Millisecond)
+	}
+	if g.role != standby {
+		t.Fatal("the manager has taken over already")
+	}
+	w.net.Pause(1)
+	w.run(4 * time.Second)
+	w.net.Resume(1)
+	w.run(10 * time.Second)
+	if g.role != active || g.stats.Alone > 0 {
+		t.Errorf("the manager is %v, %+v", g.role, g.stats)
+	}
+}
+
+// TestSlowJoinerNoMemberLeft: RM-A9: no member of an old list is left, and the only node that asks to join does so more
+// rarely than the manager would take for a pause of its own. The node becomes a member.
+func TestSlowJoinerNoMemberLeft(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	w := newWorld(t, 4, func(w *world, _ *sim.Config[*packet]) {
+		w.managers, w.wall, w.cfg.ReportInterval = 1, testWall, 2500*time.Millisecond
+	})
+	w.form(4)
+	w.run(5 * time.Second)
+	for id := range sim.NodeID(3) {
+		w.net.Crash(id)
+	}
+	w.run(time.Second)
+	w.net.Start(0, false)
+	w.run(8 * time.Second)
+	if g := w.hosts[0].g; !g.alone {
+		t.Fatal("the manager does not say that it hears too few members")
+	}
+	w.net.Crash(3)
+	w.run(5 * time.Second)
+	w.net.Start(2, false)
+	w.run(0)
+	w.net.Command(2, "join")
+	w.run(20 * time.Second)
+	if w.hosts[2].m.state != member {
+		t.Errorf("node 2 is %v, %+v", w.hosts[2].m.state, w.hosts[0].g.stats)
+	}
+}
+
 // TestJoinsInFailedSearch: RM-A9: one of two managers knows of no list, and asks a member of an old one. Meanwhile a node
 // joins. The search finds no majority of the old list: the node stays, and the group begins with it.
 func TestJoinsInFailedSearch(t *testing.T) {
