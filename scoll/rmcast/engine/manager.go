@@ -291,9 +291,9 @@ func (g *Manager) rejoins(m *managed) {
 }
 
 // room reports whether a member on the node id may join: lists have room for one more member, even if they name all
-// departed members, or the node may join without such room, see returns.
+// departed members, or the node may join without such room, see returns. Members that are being asked take up room.
 func (g *Manager) room(id nid.NID) bool {
-	return g.next != 0 && len(g.members) < g.cfg.Members && (!g.crowded() || g.returns(id))
+	return g.next != 0 && len(g.members)+g.asked() < g.cfg.Members && (!g.crowded() || g.returns(id))
 }
 
 // add puts a member on the manager's next list.

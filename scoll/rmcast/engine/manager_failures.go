@@ -109,6 +109,16 @@ func (p *probe) slots() int {
 	return 0
 }
 
+// asked counts the members in a search that gather may put on the list.
+func (g *Manager) asked() (n int) {
+	for _, p := range g.collect.probes {
+		if !g.ended(p.ID) {
+			n += p.slots()
+		}
+	}
+	return n
+}
+
 // outlived reports whether another incarnation on a member's node has joined, or a later one has answered: the
 // member may have died after its answer.
 func (g *Manager) outlived(id wire.ID, probes []*probe) bool {

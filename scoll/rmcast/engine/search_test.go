@@ -113,3 +113,21 @@ func TestJoinsInFailedSearch(t *testing.T) {
 		t.Errorf("the manager is %v, alone %v", s.g.role, s.g.alone)
 	}
 }
+
+// TestFullWhileSearching: RM-40: nodes ask to join while a new manager searches. The members that answer it take up room, so
+// the group does not become larger than it may be.
+func TestFullWhileSearching(t *testing.T) {
+	spec.Covers(t, "RM-40")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3, 4}
+	s.g.cfg.Members = 4
+	s.begin(list...)
+	for _, host := range list[:3] {
+		s.answer(2, host, list)
+	}
+	s.told(3, 9, &wire.Order{Kind: wire.OrderJoin})
+	if s.g.stats.Full != 1 || len(s.g.members) > 0 {
+		t.Errorf("%d requests found no room, %d nodes have joined", s.g.stats.Full, len(s.g.members))
+	}
+	s.answer(4, 4, list)
+	s.publishes(t, list, nil)
+}
