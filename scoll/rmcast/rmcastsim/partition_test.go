@@ -51,9 +51,10 @@ func TestPartitionsWithGossip(t *testing.T) {
 	plans(t, scenario.Stacks, 2, 8, 500, drawPartitionsWithGossip)
 }
 
-// TestPauses: managers and members stop and go on, alone and together, and gossip meanwhile reports
+// TestPauses: RM-2, RM-A9, RM-A18: managers and members stop and go on, alone and together, and gossip meanwhile reports
 // them as dead. Members that did not stop themselves are not left behind because a manager did.
 func TestPauses(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-A9", "RM-A18")
 	plans(t, scenario.Machines, 10, 60, 10_000, drawPauses)
 	plans(t, scenario.Stacks, 2, 8, 500, drawPauses)
 }
