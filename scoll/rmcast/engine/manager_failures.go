@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast/wire"
 )
 
@@ -51,20 +52,26 @@ func (g *Manager) failures(probes []*probe) {
 	}
 }
 
-// reports counts what the members that answered a search say of failed members.
+// reports counts what the members that answered a search say of failed members. A node counts once, even if it has
+// answered in the names of several incarnations.
 type reports struct {
 	answered map[wire.ID]bool // the members that answered
-	failed   map[wire.ID]int  // how many of them report a member as failed
+	nodes    map[nid.NID]bool // their nodes
+	failed   map[wire.ID]int  // how many of the nodes report a member as failed
 	ended    map[wire.ID]int  // how many of these do not call it silent
 }
 
 func reportsOf(probes []*probe) reports {
-	r := reports{make(map[wire.ID]bool, len(probes)), make(map[wire.ID]int), make(map[wire.ID]int)}
+	r := reports{make(map[wire.ID]bool, len(probes)), make(map[nid.NID]bool, len(probes)), make(map[wire.ID]int), make(map[wire.ID]int)}
 	for _, p := range probes {
 		if !p.answered {
 			continue
 		}
 		r.answered[p.ID] = true
+		if r.nodes[p.NID] {
+			continue
+		}
+		r.nodes[p.NID] = true
 		for i, id := range p.gone {
 			if r.failed[id]++; i < len(p.gone)-p.silent {
 				r.ended[id]++
@@ -74,8 +81,8 @@ func reportsOf(probes []*probe) reports {
 	return r
 }
 
-// most reports whether n are more than half of the members that answered.
-func (r *reports) most(n int) bool { return 2*n > len(r.answered) }
+// most reports whether n are more than half of the nodes that answered.
+func (r *reports) most(n int) bool { return 2*n > len(r.nodes) }
 
 // oust ends those members in failed that have joined while this new manager searches for the latest list. The list
 // failed has the members that some member of an earlier list counts as failed: an earlier manager gave them up before
