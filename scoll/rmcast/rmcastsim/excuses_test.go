@@ -186,6 +186,11 @@ func TestExcusesOfLeavers(t *testing.T) {
 			n.nodes[1].toldAt -= 10 * time.Second
 			n.ledger.ended(m, engine.ErrUnfinished)
 		}},
+		{"a message of a member that leaves and counts as dead is unfinished", "", func(n *Net, m *Message) {
+			n.leaves(1, 0)
+			n.ledger.died[n.id(1)] = true
+			n.ledger.ended(m, engine.ErrUnfinished)
+		}},
 		{"a message of a member that leaves is refused", "", func(n *Net, m *Message) {
 			n.leaves(1, 0)
 			m.Outcome = Waiting

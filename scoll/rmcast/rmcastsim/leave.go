@@ -55,8 +55,8 @@ func (n *Net) left(id sim.NodeID, now time.Duration, why error) {
 // mayFail reports whether managers may count a leaving node as failed. They may for a while after a fault of
 // the node or its links, and as long as not all of them have heard of its restart. They also may if the
 // node's manager was silent, because then "the member gives its membership up (`healed`), and so has ended"
-// (docs/multicast.md).
+// (docs/multicast.md), and when gossip was certain of its death, see gossip.ends.
 func (n *Net) mayFail(id sim.NodeID) bool {
 	m := &n.nodes[id]
-	return n.mayExpel(id, m.toldAt) || m.healed > m.healedAt
+	return n.mayExpel(id, m.toldAt) || m.healed > m.healedAt || n.ledger.died[n.id(id)]
 }
