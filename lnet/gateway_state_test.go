@@ -110,13 +110,15 @@ func TestGatewayNotBlamed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		source nid.NID // source of a message that comes by the gateway; not valid: none comes
+		pid    nid.PID // process of the gateway's host that sends the message
 		at     time.Duration
 		health int
 	}{
-		{"nothing comes", nid.NID{}, 0, 900},
-		{"another node beyond is heard before", peer1, time.Second, 900},
-		{"another node beyond is heard since", peer1, 3 * time.Second, 1000},
-		{"the gateway is heard since", peerA, 3 * time.Second, 1000},
+		{"nothing comes", nid.NID{}, nid.LustrePID, 0, 900},
+		{"another node beyond is heard before", peer1, nid.LustrePID, time.Second, 900},
+		{"another node beyond is heard since", peer1, nid.LustrePID, 3 * time.Second, 1000},
+		{"another process of its host is heard since", peerA, nid.UserPID | 7, 3 * time.Second, 900},
+		{"the gateway is heard since", peerA, nid.LustrePID, 3 * time.Second, 1000},
 	} {
 		r := newRouted(t)
 		r.routes(peerA, routing, wire.NIStatus{NID: gwFar, Status: wire.StatusUp})
@@ -124,6 +126,7 @@ func TestGatewayNotBlamed(t *testing.T) {
 		r.finalize(nil)
 		if c.source.IsValid() {
 			d := from(peerA, c.source)
+			d.From.PID, d.Header.SrcPID = c.pid, c.pid
 			d.ReceivedAt = r.node.Clock().Now() + c.at
 			r.arrives(r.ni, d)
 			r.up.Delivered(r.ni, d, nil)

@@ -149,11 +149,16 @@ func (ni *NI) behind(d *lnd.Delivery) *peerNI {
 	return p
 }
 
-// heardSince reports whether one of the peers has sent a message of its own, or brought one of another node, after an instant.
+// heardSince reports whether the router on one of the peers has sent a message of its own, or brought one of another node,
+// after an instant. Messages of other processes on the router's host do not count, because these do not route.
 func heardSince(peers []*peerNI, at time.Duration) bool {
 	return slices.ContainsFunc(peers, func(p *peerNI) bool {
-		brought, _ := p.brought.load()
-		return max(p.lastHeard(), brought) > at
+		last, _ := p.brought.load()
+		if k := p.contacts.find(nid.LustrePID); k != nil {
+			heard, _ := k.heard.load()
+			last = max(last, heard)
+		}
+		return last > at
 	})
 }
 
