@@ -95,10 +95,10 @@ func (m *Machine) isPast(id nid.NID, incarnation uint64) bool {
 func (m *Machine) heardOfIncarnation(r *request, of nid.NID, incarnation uint64, fresh bool) {
 	switch {
 	case !of.IsValid() || of == m.cfg.Self:
+	case r.parent == of && incarnation > m.incarnations.of[of]:
+		m.confirm(of, incarnation, m.now)
 	case r.parent == of:
-		if incarnation > m.incarnations.of[of] {
-			m.confirm(of, incarnation, m.now)
-		}
+		delete(m.health.back, of) // discovery was wrong: the node has not restarted
 	case fresh && m.hasEarlier(of, incarnation) && m.isAwaited(of):
 		m.inquire(of)
 	case fresh && m.hasEarlier(of, incarnation):

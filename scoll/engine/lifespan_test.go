@@ -350,6 +350,26 @@ func TestRebootBeforeWait(t *testing.T) {
 	}
 }
 
+// teller returns a function by which a member sends a request of its own, as the root of a flat tree, in an incarnation.
+func (h *harness) teller(member int) func(incarnation uint64) {
+	sequence := uint64(0)
+	return func(incarnation uint64) {
+		r := h.header()
+		sequence++
+		r.Sequence = sequence
+		r.Root, r.RootIncarnation, r.Tree = uint32(member), incarnation, wire.Tree{Type: wire.KAry, K: tree.MaxK}
+		id := h.id
+		h.id = 0
+		h.deliver(member, r, true, "")
+		h.id = id
+	}
+}
+
+// discovered gives the machine a report of discovery about a member.
+func (h *harness) discovered(member int, alive bool, lifetime uint64) {
+	h.step(Input{Kind: Health, From: h.members.NID(member), Alive: alive, Lifetime: lifetime})
+}
+
 // TestRebootAfterReturn: SC-158: discovery reports that a child has died and is back. This node sends the child a
 // request, and then gets the first message of the child's new incarnation. The wait for the child goes on, because it
 // was the new incarnation that received the request. After the next restart, which the child tells before discovery
@@ -357,23 +377,11 @@ func TestRebootBeforeWait(t *testing.T) {
 func TestRebootAfterReturn(t *testing.T) {
 	spec.Covers(t, "SC-158")
 	h := newHarness(t, 8, 4, nil) // node 4 has the children 6 and 5
-	all := h.group
-	tells := func(incarnation uint64) { // member 6 sends a request of its own, as the root of a flat tree
-		r := h.header()
-		r.Root, r.RootIncarnation, r.Tree = 6, incarnation, wire.Tree{Type: wire.KAry, K: tree.MaxK}
-		id := h.id
-		h.id = 0
-		h.deliver(6, r, true, "")
-		h.id = id
-	}
-	discovered := func(alive bool, lifetime uint64) {
-		h.step(Input{Kind: Health, From: h.members.NID(6), Alive: alive, Lifetime: lifetime})
-	}
-	h.group = all
-	discovered(true, 0)
+	tells := h.teller(6)
+	h.discovered(6, true, 0)
 	tells(7)
-	discovered(false, 1)
-	discovered(true, 1)
+	h.discovered(6, false, 1)
+	h.discovered(6, true, 1)
 	h.running(nil)
 	h.now += time.Millisecond
 	tells(8)
@@ -382,6 +390,24 @@ func TestRebootAfterReturn(t *testing.T) {
 		t.Error("a child that got the request in its present incarnation is given up")
 	}
 	tells(9)
+	h.want("unpost0 child0:" + wire.EREBOOT.String() + " pre")
+}
+
+// TestRebootAfterFalseDeath: SC-158: discovery reports that a child has died and is back, but the child has not
+// restarted, as a request of its own shows. When it does restart later, and tells that before discovery does, a wait
+// for it ends.
+func TestRebootAfterFalseDeath(t *testing.T) {
+	spec.Covers(t, "SC-158")
+	h := newHarness(t, 8, 4, nil) // node 4 has the children 6 and 5
+	tells := h.teller(6)
+	h.discovered(6, true, 0)
+	tells(7)
+	h.discovered(6, false, 1)
+	h.discovered(6, true, 1)
+	tells(7)
+	h.running(nil)
+	h.now += time.Millisecond
+	tells(8)
 	h.want("unpost0 child0:" + wire.EREBOOT.String() + " pre")
 }
 
