@@ -260,7 +260,6 @@ func (g *Manager) unbacked() {
 		w.list = wire.Order{}
 		// The list comes from members, not from a manager, and most of these members do not answer. The group
 		// begins without them, so that the nodes that want to join need not wait for them.
-		g.setAlone(false)
 		g.elect()
 	case g.role == standby:
 		g.setAlone(true)

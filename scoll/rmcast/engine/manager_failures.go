@@ -116,14 +116,15 @@ func (p *probe) slots() int {
 	return 0
 }
 
-// asked counts the members in a search that gather may put on the list.
-func (g *Manager) asked() (n int) {
+// asked counts the members in a search that gather may put on the list: at most one on each node, see outlived.
+func (g *Manager) asked() int {
+	nodes := make(map[nid.NID]bool)
 	for _, p := range g.collect.probes {
-		if !g.ended(p.ID) {
-			n += p.slots()
+		if p.slots() > 0 && !g.ended(p.ID) {
+			nodes[p.NID] = true
 		}
 	}
-	return n
+	return len(nodes)
 }
 
 // outlived reports whether another incarnation on a member's node has joined, or a later one has answered: the

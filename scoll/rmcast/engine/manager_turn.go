@@ -102,8 +102,9 @@ func (g *Manager) ownEpoch(least uint64) uint64 {
 }
 
 // elect makes this manager active, with an epoch above all epochs that it has heard of, and
-// asks the members what they know.
+// asks the members what they know. It refuses no node that asks to join before the search has failed.
 func (g *Manager) elect() {
+	g.setAlone(false)
 	w := &g.standby
 	w.epoch = max(w.epoch, w.hearsay)
 	g.role, g.epoch = active, g.ownEpoch(max(g.cfg.Incarnation, w.epoch+1))

@@ -20,9 +20,10 @@ type search struct {
 // testID is the member on a host, in the incarnation that the members of these tests have.
 func testID(host sim.NodeID) wire.ID { return wire.ID{NID: hostNID(host), Incarnation: 7} }
 
-func newSearch() *search {
+// newSearch returns a manager without state that has begun. It is active unless there are other managers.
+func newSearch(others ...nid.NID) *search {
 	self := hostNID(99)
-	s := &search{g: NewManager(ManagerConfig{Self: self, Incarnation: 1000, Group: testGroup, Managers: []nid.NID{self}})}
+	s := &search{g: NewManager(ManagerConfig{Self: self, Incarnation: 1000, Group: testGroup, Managers: append([]nid.NID{self}, others...)})}
 	s.g.Step(0, Input{}, &s.out)
 	return s
 }

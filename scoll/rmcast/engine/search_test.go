@@ -114,6 +114,49 @@ func TestJoinsInFailedSearch(t *testing.T) {
 	}
 }
 
+// TestJoinsAfterVote: RM-A9: one of two managers asks the only member that has reported an old list whether it may take over,
+// in vain. The next time the member allows it, but does not answer the search that follows. A node that joins during that
+// search stays, and the group begins with it.
+func TestJoinsAfterVote(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	s, now := newSearch(hostNID(98)), time.Duration(1)
+	s.begin(1)
+	for s.g.role == standby && now < 20*time.Second {
+		if s.g.stats.Canvasses == 2 {
+			o := wire.Order{Kind: wire.OrderKnown, Flags: wire.OrderVote, You: 1, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}, Window: 1}
+			o.Members = []wire.Member{{ID: testID(1)}}
+			s.told(now, 1, &o)
+		}
+		now = s.g.Step(now, Input{}, &s.out)
+	}
+	if s.g.stats.Alone != 1 {
+		t.Fatalf("the manager is %v, %+v", s.g.role, s.g.stats)
+	}
+	s.told(now, 9, &wire.Order{Kind: wire.OrderJoin, Epoch: 500})
+	s.g.Step(s.g.collect.by, Input{}, &s.out)
+	s.publishes(t, []sim.NodeID{9}, nil)
+}
+
+// TestRoomBesideOneNode: RM-40: a node answers a new manager in the names of as many members of its own as a group may have.
+// At most one of them can stay, so there is room for another node.
+func TestRoomBesideOneNode(t *testing.T) {
+	spec.Covers(t, "RM-40")
+	s := newSearch()
+	s.g.cfg.Members = 4
+	s.begin(2)
+	for i := range uint64(4) {
+		o := wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}, Group: testGroup, Incarnation: 20 - i, MTU: 2048}
+		s.g.Step(2, Input{Kind: Instructed, From: hostNID(1), Data: o.AppendTo(nil)}, &s.out)
+		o.Kind, o.Epoch, o.Window = wire.OrderKnown, s.g.epoch, 1
+		o.Members = []wire.Member{{ID: wire.ID{NID: hostNID(1), Incarnation: o.Incarnation}}}
+		s.g.Step(2, Input{Kind: Instructed, From: hostNID(1), Data: o.AppendTo(nil)}, &s.out)
+	}
+	s.told(3, 9, &wire.Order{Kind: wire.OrderJoin})
+	if s.g.stats.Full > 0 || len(s.g.members) != 1 {
+		t.Errorf("%d requests found no room, %d nodes have joined", s.g.stats.Full, len(s.g.members))
+	}
+}
+
 // TestFullWhileSearching: RM-40: nodes ask to join while a new manager searches. The members that answer it take up room, so
 // the group does not become larger than it may be.
 func TestFullWhileSearching(t *testing.T) {
