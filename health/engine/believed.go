@@ -27,10 +27,7 @@ const incarnationStep = 1024
 // it. A number within the margin is harmless: a client that is told of it takes the next one,
 // which the clock reaches soon.
 func (s *Server) believed(id wire.ClientID) uint64 {
-	wall, known := s.cfg.Incarnation+uint64(s.now-s.began), uint64(0)
-	if i, ok := s.find(id); ok {
-		known = s.conn(i).incarnation
-	}
+	wall, known := s.cfg.Incarnation+uint64(s.now-s.began), s.incarnation(id)
 	if incarnation, ok := s.tombstones.covers(id, 0); ok {
 		known = max(known, incarnation)
 	}

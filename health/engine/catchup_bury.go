@@ -42,7 +42,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 			s.digests.include(c)
 		}
 	}
-	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
+	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of, s.incarnation(e.Client))
 	s.said(&e, unnamed, ordered)
 	if g, ok := s.tombstones.of(e.Client, e.Incarnation); ok && !g.untold() {
 		s.catchup.learned(&e, from)

@@ -99,7 +99,7 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 		}
 	}
 	s.catchup.doubts.withdrawn(s, &e)
-	s.stats.Forgotten += s.tombstones.add(e.Client, tombstone{incarnation: e.Incarnation, until: s.now + s.cfg.tombstone(), void: true}, nid.NID{})
+	s.stats.Forgotten += s.tombstones.add(e.Client, tombstone{incarnation: e.Incarnation, until: s.now + s.cfg.tombstone(), void: true}, nid.NID{}, s.incarnation(e.Client))
 	s.tombstones.takes(&e, from)
 	s.tombstones.voided(&e, from)
 }

@@ -64,13 +64,13 @@ func TestTombstonesAreBounded(t *testing.T) {
 	g.init(100)
 	forgot := uint64(0)
 	for i := range 1000 {
-		forgot += g.bury(wire.ClientID{1, byte(i), byte(i >> 8)}, 1, time.Duration(i), nid.NID{})
+		forgot += g.bury(wire.ClientID{1, byte(i), byte(i >> 8)}, 1, time.Duration(i), nid.NID{}, 0)
 	}
 	if len(g.incarnations) != 100 || forgot != 900 {
 		t.Errorf("%d lives, %d forgotten", len(g.incarnations), forgot)
 	}
 	for i := range 10_000 {
-		g.bury(wire.ClientID{1, 231, 3}, uint64(i), time.Duration(1000+i), nid.NID{})
+		g.bury(wire.ClientID{1, 231, 3}, uint64(i), time.Duration(1000+i), nid.NID{}, 0)
 	}
 	if len(g.queue) > 300 || len(g.incarnations) != 100 {
 		t.Errorf("%d places for %d lives", len(g.queue), len(g.incarnations))

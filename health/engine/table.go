@@ -86,6 +86,14 @@ func (s *Server) find(id wire.ClientID) (int32, bool) {
 	return i, ok
 }
 
+// incarnation returns the incarnation in which a client is connected, or 0.
+func (s *Server) incarnation(id wire.ClientID) uint64 {
+	if i, ok := s.find(id); ok {
+		return s.conn(i).incarnation
+	}
+	return 0
+}
+
 // add creates a connection.
 func (s *Server) add(id wire.ClientID, peer nid.ProcessID) int32 {
 	t := &s.table
@@ -198,7 +206,7 @@ func (s *Server) forget(id wire.ClientID, incarnation uint64, epoch uint32, bury
 	e := ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation, Epoch: epoch}
 	if bury {
 		e.For = s.cfg.tombstone()
-		s.stats.Forgotten += s.tombstones.bury(id, incarnation, s.now+e.For, of)
+		s.stats.Forgotten += s.tombstones.bury(id, incarnation, s.now+e.For, of, s.incarnation(id))
 	}
 	s.emit(e)
 }

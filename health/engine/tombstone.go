@@ -54,20 +54,21 @@ func (t *tombstones) covers(id wire.ClientID, incarnation uint64) (uint64, bool)
 }
 
 // bury adds a tombstone for a client, or replaces that of the same incarnation. The client's NID is in the parameter
-// named of; it is zero if it is not known. The result is how many other tombstones were removed to make room.
-func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Duration, of nid.NID) (forgot uint64) {
-	return t.add(id, tombstone{incarnation: incarnation, until: until}, of)
+// named of; it is zero if it is not known. The parameter connected is the incarnation in which the client is connected
+// here, or 0. The result is how many other tombstones were removed to make room.
+func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Duration, of nid.NID, connected uint64) (forgot uint64) {
+	return t.add(id, tombstone{incarnation: incarnation, until: until}, of, connected)
 }
 
 // add adds the tombstone g, as bury does. It may be void.
-func (t *tombstones) add(id wire.ClientID, g tombstone, of nid.NID) (forgot uint64) {
+func (t *tombstones) add(id wire.ClientID, g tombstone, of nid.NID, connected uint64) (forgot uint64) {
 	old, _ := t.of(id, g.incarnation)
 	g.until, g.from, g.noChoice, g.taken = max(g.until, old.until), noSlot, old.noChoice, old.taken
 	g.known, g.by, g.left = old.known, old.by, old.left
 	if of.IsValid() {
 		g.by = shareOf(of)
 	}
-	t.insert(id, g)
+	t.insert(id, g, connected)
 	t.queue = append(t.queue, slot{id, g.until})
 	for len(t.incarnations) > t.max {
 		forgot += t.relieve()
@@ -84,7 +85,7 @@ func (s *Server) restoreTombstone(in *ServerInput) {
 	left := min(in.For, s.cfg.tombstone()) // For is too long if the wall clock was put back after the tombstone was stored
 	old, had := s.tombstones.of(in.Client, in.Incarnation)
 	e := wire.Entry{Client: in.Client, Incarnation: in.Incarnation, Epoch: in.Epoch}
-	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, nid.NID{})
+	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, nid.NID{}, 0)
 	s.said(&e, unnamed, s.now+left-s.cfg.tombstone())
 	if had && (e.Before(old.epoch) || e.Epoch == 0) {
 		e.Epoch = old.epoch

@@ -69,22 +69,23 @@ func (t *tombstones) set(id wire.ClientID, g tombstone) {
 	}
 }
 
-// insert adds a tombstone, or replaces that of the same incarnation.
-func (t *tombstones) insert(id wire.ClientID, g tombstone) {
+// insert adds a tombstone, or replaces that of the same incarnation. The parameter connected is the incarnation in which
+// the client is connected here, or 0.
+func (t *tombstones) insert(id wire.ClientID, g tombstone, connected uint64) {
 	list := slices.DeleteFunc(t.list(id), func(b tombstone) bool { return b.incarnation == g.incarnation })
 	k := slices.IndexFunc(list, func(b tombstone) bool { return b.incarnation < g.incarnation })
 	if k < 0 {
 		k = len(list)
 	}
-	t.keep(id, trim(slices.Insert(list, k, g)))
+	t.keep(id, trim(slices.Insert(list, k, g), connected))
 }
 
 // trim removes the tombstones for which there is no room from a list that has the latest one first. Void ones and those
 // that refuse their incarnations do not displace each other: a server needs the former to recognize late copies of
-// evictions, also of the incarnation that is connected. Of the void ones, the latest stay. If a removed one
-// refuses its incarnation, the next later one that refuses lasts as long, so that the incarnation is still refused. The
-// queue has an entry for that time, the one of the removed tombstone.
-func trim(list []tombstone) []tombstone {
+// evictions, also of the incarnation that is connected. If a removed one refuses its incarnation, the next later one that
+// refuses lasts as long, so that the incarnation is still refused. The queue has an entry for that time, the one of the
+// removed tombstone.
+func trim(list []tombstone, connected uint64) []tombstone {
 	for len(list) > maxVoid {
 		var refusing, void []int
 		for i, b := range list {
@@ -96,7 +97,7 @@ func trim(list []tombstone) []tombstone {
 		}
 		switch {
 		case len(void) > maxVoid:
-			k := void[maxVoid]
+			k := spareVoid(list, void, connected)
 			list = slices.Delete(list, k, k+1)
 		case len(refusing) > maxEvicted:
 			k := spare(list, refusing)
@@ -119,6 +120,20 @@ func spare(list []tombstone, refusing []int) int {
 		old := list[refusing[spare]]
 		if k > 0 && (list[i].onlyLeft() || !old.onlyLeft() && list[i].until <= old.until) {
 			spare = k
+		}
+	}
+	return spare
+}
+
+// spareVoid returns the index in the list of the void tombstone that is removed first to make room; the parameter void has
+// the indexes of all void ones, the latest first. It is the earliest one, but never that of the connected incarnation. One of
+// an incarnation that was connected here goes only if there is no other: a node that connects elsewhere with the client's
+// id, and is evicted there, would displace it.
+func spareVoid(list []tombstone, void []int, connected uint64) int {
+	spare := -1
+	for _, i := range void {
+		if list[i].incarnation != connected && (spare < 0 || list[i].known == nil || list[spare].known != nil) {
+			spare = i
 		}
 	}
 	return spare

@@ -166,7 +166,7 @@ func TestEvictedIncarnationsAreBounded(t *testing.T) {
 	g.init(10)
 	incarnation := func(n uint64, void bool) {
 		e := wire.Entry{Client: testClient, Incarnation: n, Epoch: 1}
-		if g.add(testClient, tombstone{incarnation: n, until: time.Duration(n), void: void}, nid.NID{}); void {
+		if g.add(testClient, tombstone{incarnation: n, until: time.Duration(n), void: void}, nid.NID{}, 0); void {
 			g.takes(&e, 1)
 			g.voided(&e, 1)
 		}

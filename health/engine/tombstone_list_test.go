@@ -94,7 +94,7 @@ func TestTombstoneListSteps(t *testing.T) {
 			until += time.Millisecond
 		}
 		for range 1 + i%2 {
-			h.s.tombstones.bury(wire.ClientID{1, byte(i), byte(i >> 8), byte(i >> 16)}, 1, until, nid.NID{})
+			h.s.tombstones.bury(wire.ClientID{1, byte(i), byte(i >> 8), byte(i >> 16)}, 1, until, nid.NID{}, 0)
 		}
 	}
 	list, steps := h.tombstones()
@@ -118,7 +118,7 @@ func TestTombstonesKnown(t *testing.T) {
 	g.init(2 * maxKnown)
 	for i := range maxKnown + 100 {
 		c := &conn{id: wire.ClientID{1, byte(i), byte(i >> 8), byte(i >> 16)}, name: "n", peer: host}
-		g.bury(c.id, 1, time.Duration(i), host.NID)
+		g.bury(c.id, 1, time.Duration(i), host.NID, 0)
 		g.know(c, 1, wire.TimedOut)
 	}
 	names := 0

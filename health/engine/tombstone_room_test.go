@@ -22,6 +22,43 @@ func fullOf() map[string]func(h *harness) {
 	}
 }
 
+// strangers has two later incarnations of the client evicted, and both evictions withdrawn, as happens if another node
+// connects to other servers with the client's id.
+func (h *harness) strangers() {
+	h.t.Helper()
+	for _, n := range []uint64{6, 7} {
+		for _, withdraw := range []bool{false, true} {
+			h.wanted(otherB, wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: n, Mark: uint8(wire.Rebooted), Epoch: 1})})
+		}
+	}
+}
+
+// TestWithdrawalAfterTwoOfStrangers: CH-65, CH-A8: the evictions of two later incarnations of the client were withdrawn. This
+// server does not obey a late copy of an eviction of the client's own incarnation, which was withdrawn as well, whether it
+// heard of the eviction before the withdrawal or not, and whichever evictions were withdrawn first.
+func TestWithdrawalAfterTwoOfStrangers(t *testing.T) {
+	spec.Covers(t, "CH-65", "CH-A8")
+	heard := func(h *harness) { h.order(otherA, false, 1); h.order(otherA, true, 1) }
+	connected := func(h *harness) { h.connect(5, otherA, 1) }
+	for name, happens := range map[string][]func(h *harness){
+		"not heard":            {connected, (*harness).strangers, func(h *harness) { h.order(otherA, true, 1) }},
+		"heard":                {connected, (*harness).strangers, heard, connected},
+		"the own one first":    {connected, heard, (*harness).strangers, connected},
+		"and a further one":    {connected, (*harness).strangers, heard, connected, func(h *harness) { h.evictedAs(8) }},
+		"connected in between": {connected, heard, connected, (*harness).strangers},
+	} {
+		h := newHarness(t, nil)
+		for _, f := range happens {
+			f(h)
+		}
+		before := h.state()
+		h.order(otherA, false, 1) // a late copy
+		if got := h.state(); got != before || got == "none" {
+			t.Errorf("%s: the client is %q, and after a copy of a withdrawn eviction %q", name, before, got)
+		}
+	}
+}
+
 // TestWithdrawalAfterThreeEvictions: CH-65, CH-33, CH-A8: three earlier incarnations of a client have left or were evicted in
 // the last ten minutes. This server remembers that the eviction of the present one was withdrawn: it does not obey a late
 // copy of that eviction, nor count answers of other servers that were on their way.

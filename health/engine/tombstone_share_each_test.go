@@ -19,7 +19,7 @@ func TestShareOfTwoIncarnations(t *testing.T) {
 	at := time.Duration(0)
 	bury := func(id wire.ClientID, incarnation uint64, of nid.NID) uint64 {
 		at++
-		return g.bury(id, incarnation, at, of)
+		return g.bury(id, incarnation, at, of, 0)
 	}
 	for n := range byte(120) {
 		bury(wire.ClientID{1, n}, 1, stranger.NID)
