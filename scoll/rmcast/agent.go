@@ -64,7 +64,8 @@ type Config struct {
 	// node with less than others lowers the group's fragment size, or is refused: see
 	// ManagerConfig.LeastFragment. Default 4096.
 	Fragment int
-	// Members bounds the members of a group. Default 1024.
+	// Members bounds the members of a group, and the lists that this node can receive: on no node may it be lower than
+	// on the managers. Default 1024.
 	Members int
 	// Keys sign all messages of this node and are required of others: all nodes of a group
 	// need the same keys. Without keys, messages are not signed.

@@ -27,7 +27,7 @@ type ManagerConfig struct {
 	Window   int
 	Fragment int // see Window
 	// Members bounds the number of members of the group; further nodes wait until there is room.
-	// Default MaxMembers.
+	// The members must be able to receive lists of as many. Default MaxMembers.
 	Members int
 	// Resend is the time after which a list that a member has not acknowledged is sent again.
 	// Default 200 ms.
