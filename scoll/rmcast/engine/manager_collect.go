@@ -250,7 +250,7 @@ func (g *Manager) votersOf(b *ballot, answers map[wire.ID]*probe) map[wire.ID]bo
 
 // unbacked ends a search that did not find a majority. It tells the user and does not change the group, so that other
 // managers may still continue it. If no manager has sent a list, and a node has just asked to join, it begins a group.
-// So it does if nodes have joined during the search.
+// So it does if nodes have joined during the search, unless the search has expired: then most members may have answered.
 func (g *Manager) unbacked() {
 	g.collect.end()
 	g.collect.againAt = g.now + 5*g.cfg.Takeover
@@ -264,7 +264,7 @@ func (g *Manager) unbacked() {
 	case g.role == standby:
 		g.setAlone(true)
 		w.manager, w.heardAt = nid.NID{}, g.now
-	case !g.version.IsValid() && !w.list.Version.IsValid() && len(g.members) > 0: // nodes have joined during the search: they are the group
+	case !g.version.IsValid() && !w.list.Version.IsValid() && len(g.members) > 0 && !g.expires(): // nodes have joined during the search: they are the group
 	case !g.version.IsValid() && len(g.cfg.Managers) > 1:
 		g.setAlone(true)
 		g.resign(nid.NID{}, g.epoch)

@@ -157,6 +157,26 @@ func TestRoomBesideOneNode(t *testing.T) {
 	}
 }
 
+// TestJoinsInLongSearch: RM-A9: one of two managers knows of no list, most members of an old one answer it, and a node joins.
+// Then the manager stands still for so long that these answers may not hold any more. The node does not become a group
+// of its own: the manager gives up, so that the members can be asked again.
+func TestJoinsInLongSearch(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3, 4, 5}
+	s.g.cfg.Managers = append(s.g.cfg.Managers, hostNID(98))
+	s.begin(list...)
+	for _, host := range list[:4] {
+		s.answer(2, host, list)
+	}
+	s.told(3, 9, &wire.Order{Kind: wire.OrderJoin})
+	s.g.Step(9*time.Second, Input{}, &s.out)
+	s.g.Step(s.g.collect.by, Input{}, &s.out)
+	s.publishes(t, nil, nil)
+	if s.g.role != standby {
+		t.Errorf("the manager is %v, alone %v", s.g.role, s.g.alone)
+	}
+}
+
 // TestFullWhileSearching: RM-40: nodes ask to join while a new manager searches. The members that answer it take up room, so
 // the group does not become larger than it may be.
 func TestFullWhileSearching(t *testing.T) {
