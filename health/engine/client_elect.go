@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -214,7 +215,7 @@ func (c *Client) elected(p *peer, m *wire.Message) {
 	c.superseded = superseded{}
 	c.token = append(c.token[:0], m.Token...)
 	resumed := c.pinging.resumed // a pause has ended since the candidate was last asked
-	c.pinging = pinging{incarnation: m.ServerIncarnation, via: c.via}
+	c.pinging = pinging{incarnation: m.ServerIncarnation, via: c.via, evict: cmp.Or(m.Retry, c.cfg.Evict)}
 	c.pinging.sentNow(c)
 	c.pinging.resumed = resumed
 	c.pinging.heardAt(c, c.now)

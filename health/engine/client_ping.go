@@ -16,6 +16,7 @@ type pinging struct {
 	said        time.Duration // when the master's last message of client health arrived
 	since       time.Duration // when the first ping was sent that the master itself has not answered, although it or its node has sent other messages; 0: none
 	inquiry     time.Duration // when the master last asked whether this client is there; 0: it has not asked
+	evict       time.Duration // the master's T_evict; a master that hears this client asks that seldom
 	incarnation uint64        // number of the master's incarnation, which its messages contain
 	via         uint64        // incarnation of the NI that sent the master's last message
 	asked       bool          // a ping is due, and the machine has asked the transport whether other messages of the two nodes make the ping unnecessary
@@ -40,14 +41,15 @@ func (g *pinging) heardAt(c *Client, at time.Duration) {
 }
 
 // repeats reports whether a message of the master asks whether this client is there, and follows another such question
-// so soon that the master cannot have got the answer to that.
+// so soon that the master cannot have got the answer to that. How often the master repeats a question depends on its own
+// times. It asks a client that has answered again after T_evict, or when another process wants the client's id.
 func (g *pinging) repeats(c *Client, m *wire.Message) bool {
-	if m.Kind != wire.Ask || m.Code == wire.Stale || m.Incarnation != c.incarnation || m.Epoch != c.epoch {
+	if m.Kind != wire.Ask || m.Incarnation != c.incarnation || m.Epoch != c.epoch {
 		return false
 	}
 	last := g.inquiry
 	g.inquiry = c.now
-	return last != 0 && c.now-last < c.cfg.Ping
+	return last != 0 && c.now-last < g.evict*3/4
 }
 
 // unheard pings a master that asks again. Such a question is no sign that the master hears this client. If the master

@@ -108,33 +108,45 @@ func TestNodeOutlivesMaster(t *testing.T) {
 
 // TestLeavesDeafMaster: CH-16: the client hears its master, which asks again and again whether it is there, and which no
 // message of the client reaches, while other programs of the two nodes exchange messages. The client gives such a master
-// up long before T_evict is over. A master that has only missed one answer keeps it: it answers the ping.
+// up long before T_evict is over, also if the times of the server or a long tick make it ask less often than once per T_ping of
+// the client, or if another process wants the client's id. A master that has only missed one answer keeps it: it answers the ping.
 func TestLeavesDeafMaster(t *testing.T) {
 	spec.Covers(t, "CH-16")
-	for _, deaf := range []bool{true, false} {
-		h := newClientHarness(t, me, otherA)
-		master := h.settled()
-		began, cfg := h.now, h.c.cfg
-		ask := began
-		for h.now < began+cfg.Evict {
-			if h.now == ask {
-				h.from(master, wire.Message{Kind: wire.Ask, Epoch: h.c.epoch})
-				if ask += cfg.Ping / 2; !deaf && ask > began+cfg.Ping/2 {
-					ask = began + cfg.Evict
+	const second = time.Second
+	for _, tt := range []struct {
+		ping, interval, evict time.Duration
+		code                  wire.Code
+	}{
+		{ping: 5 * second, interval: 2500 * time.Millisecond},
+		{ping: second, interval: second}, // a tick
+		{ping: 2 * second, interval: 3 * second, evict: 17500 * time.Millisecond},
+		{ping: 5 * second, interval: 15 * second, evict: 105 * second},
+		{ping: 5 * second, interval: 2500 * time.Millisecond, code: wire.Stale},
+	} {
+		for _, deaf := range []bool{true, false} {
+			h := newClientHarness(t, me, otherA)
+			h.c.cfg.Timing, _ = Timing{Ping: tt.ping}.Filled()
+			h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7, Retry: tt.evict})
+			began, end := h.now, h.now+max(h.c.cfg.Evict, tt.evict)
+			for ask := began; h.now < end; h.now = min(ask, max(h.wake, h.now+1)) {
+				if h.now == ask {
+					h.from(h.c.master, wire.Message{Kind: wire.Ask, Code: tt.code, Epoch: h.c.epoch})
+					if ask += tt.interval; !deaf && ask > began+tt.interval {
+						ask = end
+					}
+				} else {
+					h.step(ClientInput{Kind: Traffic, Server: h.c.master, Sent: h.now, Heard: h.now})
 				}
-			} else {
-				h.step(ClientInput{Kind: Traffic, Server: master, Sent: h.now, Heard: h.now})
+				if k := slices.IndexFunc(h.sent, func(m wire.Message) bool { return m.Kind == wire.Ping }); k >= 0 && !deaf {
+					h.answer(k, wire.Message{Kind: wire.Pong, Server: h.c.master, ServerIncarnation: 7})
+				}
+				if h.c.phase != settled {
+					break
+				}
 			}
-			if k := slices.IndexFunc(h.sent, func(m wire.Message) bool { return m.Kind == wire.Ping }); k >= 0 && !deaf {
-				h.answer(k, wire.Message{Kind: wire.Pong, Server: master, ServerIncarnation: 7})
+			if left := h.c.phase != settled; left != deaf || left && h.now-began > tt.interval+h.c.cfg.Client {
+				t.Errorf("%+v, deaf %v: given up: %v, after %v", tt, deaf, left, h.now-began)
 			}
-			if h.c.phase != settled {
-				break
-			}
-			h.now = min(ask, max(h.wake, h.now+1))
-		}
-		if left := h.c.phase != settled; left != deaf || left && h.now-began > cfg.Ping/2+cfg.Client {
-			t.Errorf("deaf %v: given up: %v, after %v", deaf, left, h.now-began)
 		}
 	}
 }
