@@ -151,9 +151,9 @@ func TestFewOnce(t *testing.T) {
 	}
 }
 
-// TestOldNews: a return is wrong if the news of the node is older than a detection takes: the node is down, or still
-// silent after its restart, or paused, or no path leads from it to the observer, not even over others that pass old
-// news on.
+// TestOldNews: a return is wrong if the news of the node is older than a detection takes. So it is if for that long
+// the node has been down, still silent after its restart, or paused, or no path has led from it to the observer, not
+// even over others that pass old news on.
 func TestOldNews(t *testing.T) {
 	for _, row := range []struct {
 		name  string

@@ -11,9 +11,9 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// TestPlans (GO-1, GO-A7, G-GO-9): nodes are cut off, die, come back or are paused, in any
-// number, for any time, and one beside the other. No healthy node is declared dead, no dead node is declared alive,
-// and in the end all nodes know all others.
+// TestPlans (GO-1, GO-A7, G-GO-9): nodes are cut off, die, come back or are paused, in any number, for any time, and
+// several of these at the same time. No healthy node is declared dead, no dead node is declared alive, and in the end
+// all nodes know all others.
 func TestPlans(t *testing.T) {
 	spec.Covers(t, "GO-1", "GO-A7", "G-GO-9")
 	sweeps(t)

@@ -131,10 +131,10 @@ func (e *evictions) takeBack(s *Server) {
 	e.givenUp, e.given = nil, nil
 }
 
-// madeByOthers reports whether another server has evicted the incarnation, too: only that server
-// can withdraw its eviction. Other servers tell this server its own eviction with the same epoch, and perhaps before
-// a third one tells another eviction, so the tombstone that this server has is not all that counts. A tombstone of
-// an incarnation that has left does not count: any node can have left it.
+// madeByOthers reports whether another server has evicted the incarnation, too: only that server can withdraw its
+// eviction. The tombstone that this server has names one eviction only. That may be this server's own, with the same
+// epoch, which another server has told it, while a third one has told it of another eviction: so what others have
+// told counts as well. A tombstone of an incarnation that has left does not count: any node can have left it.
 func (s *Server) madeByOthers(x *eviction) bool {
 	e := x.entry()
 	g := s.evictions.givenUpOf(&e)

@@ -171,10 +171,10 @@ func (s *Server) revoke(id wire.ClientID, incarnation uint64, all bool) (refused
 	return refused
 }
 
-// remaining returns the tombstone that remains of g when its eviction no longer counts, and until when it lasts in the
-// store. That is the second tombstone of the incarnation, which noChoiceTold has recorded, unless all is true; or that
-// of an incarnation that has left; or a void one. In memory the second tombstone lasts as long as g if this server knows
-// of a withdrawal, which it must remember for that long.
+// remaining returns the tombstone that remains of g when its eviction no longer counts, and until when it lasts in
+// the store. That is the second tombstone of the incarnation, if noChoiceTold has recorded one and the parameter all
+// is not set; otherwise, if the incarnation has left, the tombstone for that; otherwise a void one. In memory the
+// second tombstone lasts as long as g if this server knows of a withdrawal, which it must remember for that long.
 func (s *Server) remaining(g tombstone, all bool) (rest tombstone, until time.Duration) {
 	switch {
 	case !all && g.epoch != 0 && g.noChoice > s.now:

@@ -115,8 +115,8 @@ func (t *tombstones) pop() (removed int) {
 	return removed
 }
 
-// current reports whether a tombstone expires at the time of the entry, or may do so once its eviction is withdrawn,
-// see noChoice.
+// current reports whether the entry p of the queue is not outdated: a tombstone of its client expires at the time of
+// p, or may do so once its eviction is withdrawn, see noChoice.
 func (t *tombstones) current(p slot) bool {
 	g, ok := t.incarnations[p.id]
 	ends := func(b tombstone) bool { return p.ends(b) || p.until == b.noChoice }

@@ -163,8 +163,8 @@ func TestBatchEndsItsOwnEviction(t *testing.T) {
 	h.wantState("connected 5 10.0.0.3@tcp/4")
 }
 
-// TestWithdrawalsAreBounded: CH-A8: a server remembers four withdrawals by each server, those of the latest choices, in
-// whichever order they arrive, or one for any choice.
+// TestWithdrawalsAreBounded: CH-A8: a server remembers four withdrawals by each server, those of the latest choices,
+// in whichever order they arrive. If one is for any choice (epoch 0), it remembers only that one.
 func TestWithdrawalsAreBounded(t *testing.T) {
 	spec.Covers(t, "CH-A8")
 	var w withdrawals

@@ -21,9 +21,9 @@ func (t *groundTruth) tolerableCut() time.Duration { return t.tolerable() - t.ne
 // client must lose all its pings in T_evict, and it repeats those without an answer.
 const tolerableLoss = 0.05
 
-// tolerableSkew is how wrong a clock may be, in µs per second, without that this is a reason for evictions. With the
-// clocks of a client and of its master wrong by so much in opposite directions, the longest tolerable pause and a ping
-// interval before it are still shorter than T_evict.
+// tolerableSkew is how wrong a clock may be, in µs per second, before that is a reason for evictions. With the
+// clocks of a client and of its master wrong by so much in opposite directions, the longest tolerable pause and a
+// ping interval before it are still shorter than T_evict.
 const tolerableSkew = 30_000
 
 // poor reports whether a link loses or delays messages so much that evictions are allowed.
@@ -218,9 +218,9 @@ func (n *network) unanswered(by sim.NodeID) bool {
 	return false
 }
 
-// beside reports whether a server died, stood still or began again when another one came to be out of the client's
-// reach: less than T_evict later, or so long before that discovery may not have noticed it. The client may have chosen
-// the former, or tried to, when the latter evicts it.
+// beside reports whether a server came to be out of the client's reach at most about T_evict ago, and some server
+// died, stood still or began again after that, or so shortly before that discovery may not have noticed it. The
+// client may have chosen the latter, or tried to, when the former evicts it.
 func (n *network) beside(f *nodeHistory) bool {
 	if f.apart.now == nil || n.Now()-f.grown > n.timing.Evict+2*n.timing.Tick {
 		return false

@@ -87,7 +87,8 @@ func (t *groundTruth) unnamed(f *nodeHistory) bool {
 	return false
 }
 
-// left returns how many of the servers that a client can choose are within its reach, and records whether one is not.
+// left returns how many of the servers that a client can choose are within its reach. It records in cut whether any
+// server is out of its reach, and in grown when the latest one came to be.
 func (c *contact) left(takes []bool, now time.Duration) (count int) {
 	c.cut = false
 	for s, apart := range c.apart.now {

@@ -158,7 +158,8 @@ func (p *plan) losses(most int) {
 	}
 }
 
-// TestAllowed: a plan allows nodes to lose a message that it may lose because of the faults on its way, and no other.
+// TestAllowed: a plan allows as many messages between two nodes to be lost as the faults on their way may cost, and
+// no more.
 func TestAllowed(t *testing.T) {
 	p := &plan{nodes: 8, rails: 2, nets: 3, routers: 1, faults: newFaults()} // node 1 is the router, nodes 2 to 4 are on one net
 	p.starts[2], p.stood[3], p.stood[4], p.cut[5] = 1, 2*harmless, harmless, 1

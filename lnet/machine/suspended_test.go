@@ -18,8 +18,9 @@ func (c *bootTime) Now() time.Duration {
 	return 5*time.Hour + c.Clock.Now() + c.suspended
 }
 
-// TestCountSuspensions: the clock that countSuspensions returns advances with the clock that it is given, and includes
-// the length of a suspension a millisecond after its end. It reads the boot-time clock at most once per millisecond.
+// TestCountSuspensions: the clock that countSuspensions returns advances with the clock that it is given, and
+// includes the length of a suspension from a millisecond after its end on. It reads the boot-time clock at most once
+// per millisecond.
 func TestCountSuspensions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := RealClock()

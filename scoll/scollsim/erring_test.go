@@ -67,7 +67,8 @@ func TestErring(t *testing.T) {
 	}
 }
 
-// TestErringReasons: what discovery has told a node wrongly is a reason for what that node does, and for as long.
+// TestErringReasons: heldDead and disagreed, which excuse what a node does, hold from the time when discovery wrongly
+// reports to it that another node is dead until it reports that one as back, and for no other nodes.
 func TestErringReasons(t *testing.T) {
 	n, err := New(Config{Network: scenario.Network{Nodes: 4, Topology: &sim.Flat{}}, Discovery: 100 * time.Millisecond, Errs: true})
 	if err != nil {

@@ -72,7 +72,7 @@ func (f *nodeFaults) happens(a *sim.Act, now time.Duration) {
 	}
 }
 
-// isSlow reports whether a node takes longer for each step than it thinks, or for each second.
+// isSlow reports whether a node is slow, or has a wrong clock.
 func (f *nodeFaults) isSlow() bool { return f.slow || f.skewed }
 
 // began records that an incarnation of a node begins. After twice the time of discovery, all others have

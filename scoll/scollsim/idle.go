@@ -30,7 +30,8 @@ func (n *Net) idle(scenario.Args) (bool, string) {
 	return true, ""
 }
 
-// kept implements incarnation. Another attempt of a broadcast that is stuck waits for that run.
+// kept implements incarnation. If the service does not return from one attempt of a broadcast, the other attempts
+// wait for that run, and count as stuck too.
 func (p *program) kept() (all, stuck int) {
 	runs := make(map[uint32]bool)
 	for _, w := range p.works { // any order: only a set
@@ -44,5 +45,6 @@ func (p *program) kept() (all, stuck int) {
 	return len(p.works) + len(p.fetches), stuck
 }
 
-// kept implements incarnation. The service of a stack that is stuck never replies, but returns.
+// kept implements incarnation. In a stack, a service that is stuck never replies, but it returns, so no request
+// counts as stuck.
 func (k *stack) kept() (all, stuck int) { return len(k.open), 0 }

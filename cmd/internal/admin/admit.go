@@ -6,8 +6,9 @@ import (
 	"ulnet/scoll"
 )
 
-// admit returns nil if a request of another node may do what it is for, and have its bulk data, if there are any. Otherwise
-// it returns the reason. bad is why the request cannot be parsed; then it does nothing.
+// admit returns nil if a request of another node may do what it is for, and have its bulk data, if there are any.
+// Otherwise it returns the reason. bad is why the request cannot be parsed, or nil. A request that cannot be parsed
+// does nothing, so admit checks only its bulk data.
 func (s *Service) admit(r *scoll.Request, verb Verb, bad error) error {
 	if bad == nil {
 		if err := s.admitParent(r, verb); err != nil {

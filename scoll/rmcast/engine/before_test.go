@@ -10,10 +10,10 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestElectorateBefore: RM-A18: the manager dies, and half of the members before lack its latest list, which has two nodes
-// more. The next manager continues from that list, and is cut off before they get one of its lists. With the two new nodes
-// it hears most members of its list, but not most of the members before. It changes nothing, because the others may elect
-// a manager from the list before, and do so.
+// TestElectorateBefore: RM-A18: the manager dies, and half of the members of the list before its latest one lack the
+// latest one, which has two nodes more. The next manager continues from the latest list, and is cut off before those
+// members get one of its lists. With the two new nodes it hears most members of its list, but not most of those of
+// the list before. It changes nothing, because the others may elect a manager from the list before, and do so.
 func TestElectorateBefore(t *testing.T) {
 	spec.Covers(t, "RM-A18")
 	w := newWorld(t, 10, func(w *world, _ *sim.Config[*packet]) {

@@ -267,8 +267,8 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 	g.next++
 }
 
-// noneLeft reports whether a manager without a list has heard of no node for a while that knows one: the members that it
-// has asked, in vain, have left since.
+// noneLeft reports whether a manager without a list has not heard for a while of any node that knows a list: the
+// members that it has asked, in vain, have left since.
 func (g *Manager) noneLeft() bool {
 	return !g.version.IsValid() && len(g.collect.probes) == 0 && !g.wasPaused() && g.now-max(g.reportAt, g.patientAt) >= g.cfg.Takeover
 }

@@ -117,7 +117,7 @@ func (n *Net) elections(since time.Duration) (all outages) {
 }
 
 // takeovers is how long managers may take until one of them is active, and has asked all members: each waits for its
-// turn, and one that finds no majority asks again after five times that.
+// turn, and one that finds no majority asks again after five times Takeover.
 func (n *Net) takeovers() time.Duration {
 	m := n.cfg.Manager.Filled()
 	return time.Duration(n.cfg.Managers+5)*m.Takeover + 4*m.Collect

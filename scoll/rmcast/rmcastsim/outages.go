@@ -38,8 +38,8 @@ func (o *outages) note(out bool, now, gap time.Duration) {
 	}
 }
 
-// during reports whether an outage that overlaps a time has lasted for length. What it lasted before the instant born does
-// not count.
+// during reports whether an outage that overlaps the time t had lasted for length at the end of t, or at its own end
+// if that was earlier. What it lasted before the instant born does not count.
 func (o outages) during(t outage, length, born time.Duration) bool {
 	return slices.ContainsFunc(o, func(x outage) bool {
 		return x.from <= t.to && x.to >= t.from && x.to > born && min(x.to, t.to)-max(x.from, born) >= length

@@ -223,7 +223,7 @@ func (c *ClientEverywhere) sort() {
 }
 
 // mayAsk reports whether a root may ask for this server's clients by the given parent: both must be servers of client
-// health. If this node is none, it returns true, because answerClients says that.
+// health. If this node is no such server, mayAsk returns true: answerClients then refuses with EAGAIN.
 func (m *Module) mayAsk(root, parent nid.NID) bool {
 	if _, err := m.server(); err != nil {
 		return true
