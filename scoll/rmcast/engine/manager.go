@@ -48,7 +48,6 @@ type departure struct {
 	id     wire.ID
 	last   wire.Version
 	silent bool // the member was silent; it may be alive
-	left   bool // the member was leaving
 	again  bool // the node may join again even if there is no room for further nodes, see readmit
 }
 

@@ -15,7 +15,7 @@ type ballot struct {
 	members []wire.Member // members of the list, ordered by number unless a member lies
 	voters  uint32        // number of voters, see wire.Order
 	of      int
-	silent  []wire.ID // members of the previous list that were left behind and may be alive
+	silent  []wire.ID // members that were left behind and may be alive, voters first
 	usable  bool      // a member says that all members have the list
 	told    int       // number of members that reported the list
 	backers int       // number of members that back the list, see carries
@@ -98,6 +98,18 @@ func (b *ballot) leftBehind(p *probe, all []ballot) bool {
 	})
 }
 
+// silentVoters returns the voters of the list b that were left behind: as many as are not members of b. Other silent
+// members, such as those that have left, were never counted as voters, so it does not matter whether they have ended.
+func (b *ballot) silentVoters() []wire.ID {
+	n := b.of
+	for _, m := range b.members {
+		if m.Number < b.voters {
+			n--
+		}
+	}
+	return b.silent[:min(max(n, 0), len(b.silent))] // a member may have invented the numbers
+}
+
 // answers returns the probes of the members that were asked, by ID.
 func (c *collect) answers() map[wire.ID]*probe {
 	all := make(map[wire.ID]*probe, len(c.probes))
@@ -145,7 +157,7 @@ func (g *Manager) carries(b *ballot, answers map[wire.ID]*probe) int {
 			yesBefore++
 		}
 	}
-	for _, id := range b.silent {
+	for _, id := range b.silentVoters() {
 		if !g.votes(id, answers[id]) {
 			before--
 		}

@@ -231,16 +231,13 @@ func (g *Manager) votersOf(b *ballot, answers map[wire.ID]*probe) map[wire.ID]bo
 	if b.usable || b.of == 0 {
 		return nil
 	}
-	before, of := make(map[wire.ID]bool, b.of), b.of
+	before := make(map[wire.ID]bool, b.of)
 	for _, m := range b.members {
-		if m.Number >= b.voters {
-			continue
-		}
-		if of--; g.votes(m.ID, answers[m.ID]) {
+		if m.Number < b.voters && g.votes(m.ID, answers[m.ID]) {
 			before[m.ID] = true
 		}
 	}
-	for _, id := range b.silent[:min(max(of, 0), len(b.silent))] { // a member may have invented more
+	for _, id := range b.silentVoters() {
 		if g.votes(id, answers[id]) {
 			before[id] = true
 		}

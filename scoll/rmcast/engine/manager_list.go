@@ -124,7 +124,7 @@ func (g *Manager) fail(silent bool, which func(*managed) bool) {
 				g.base.remove(m.ID)
 			}
 			if m.listed {
-				g.departed = append(g.departed, departure{id: m.ID, last: g.version, silent: silent, left: m.leaveBy > 0})
+				g.departed = append(g.departed, departure{id: m.ID, last: g.version, silent: silent})
 				failed = true
 			}
 			g.expel(m.ID)

@@ -33,38 +33,27 @@ func (g *Manager) list() wire.Order {
 		mtu = g.cfg.Fragment
 	}
 	o.Departed, o.Silent = g.gone()
-	o.Voters, o.Of = g.base.next, uint16(g.of())
+	o.Voters, o.Of = g.base.next, uint16(len(g.base.voters()))
 	o.MTU, o.Capacity, o.Window, o.Next = uint32(mtu), uint32(capacity), uint32(g.cfg.Window), g.next
 	return o
 }
 
-// of returns how many voters the latest list has: those that lists name, and other members of the electorate and leaving
-// members that were left behind and may be alive, because the next manager takes off each of the latter that has ended.
-func (g *Manager) of() int {
-	voters := g.base.voters()
-	n := len(voters)
-	for _, d := range g.departed {
-		if d.silent && (g.base.ids[d.id] || d.left) && !voters[d.id] {
-			n++
-		}
-	}
-	return n
-}
-
-// gone lists the failed members and, after them, those that failed because they were silent.
-// It also returns the number of silent ones.
+// gone lists the failed members and, after them, those that failed because they were silent: first the voters among
+// these, which the next manager counts, and then the others. It also returns the number of silent ones.
 func (g *Manager) gone() (ids []wire.ID, silent uint16) {
-	for _, last := range []bool{false, true} {
-		for _, d := range g.departed {
-			if d.silent == last {
-				ids = append(ids, d.id)
-			}
-		}
-		if !last {
-			silent = uint16(len(ids))
+	var others []wire.ID
+	voters, silentVoters := g.base.voters(), []wire.ID(nil)
+	for _, d := range g.departed {
+		switch {
+		case !d.silent:
+			ids = append(ids, d.id)
+		case voters[d.id]:
+			silentVoters = append(silentVoters, d.id)
+		default:
+			others = append(others, d.id)
 		}
 	}
-	return ids, uint16(len(ids)) - silent
+	return slices.Concat(ids, silentVoters, others), uint16(len(silentVoters) + len(others))
 }
 
 // leastFragment is the least payload of a multicast datagram, in bytes. A member that can

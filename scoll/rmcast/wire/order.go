@@ -72,8 +72,8 @@ const (
 //	                  on the latest list that all its members had
 //	108  2  of        List, Known: size of the electorate without those known to have ended;
 //	                  with OrderReplica: number of members that the manager hears
-//	110  2  silent    List, Known: number of entries at the end of departed whose members are of the
-//	                  electorate, were left behind because they were silent, and may be alive
+//	110  2  silent    List, Known: number of entries at the end of departed whose members were left
+//	                  behind because they were silent, and may be alive: those of the electorate first
 //	112     members: number, incarnation, NID; departed: incarnation, NID
 type Order struct {
 	Kind        OrderKind  // kind of message
