@@ -100,8 +100,8 @@ func (t *tombstones) expire(now time.Duration) {
 	}
 }
 
-// pop removes the first entry of the queue, and its tombstones unless the entry is outdated. The result is how many
-// tombstones it removed.
+// pop removes the first entry of the queue, and its tombstones unless the entry is outdated. A tombstone that refers to the
+// entry by noChoice stays, without that. The result is how many tombstones it removed.
 func (t *tombstones) pop() (removed int) {
 	p := t.queue[0]
 	t.queue = t.queue[1:]
@@ -110,6 +110,11 @@ func (t *tombstones) pop() (removed int) {
 		removed = len(list)
 		list = slices.DeleteFunc(list, p.ends)
 		removed -= len(list)
+		for k := range list {
+			if list[k].noChoice == p.until {
+				list[k].noChoice = 0
+			}
+		}
 		t.keep(p.id, list)
 	}
 	return removed

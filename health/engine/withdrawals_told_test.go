@@ -184,3 +184,27 @@ func TestOrphanKeepsItsAge(t *testing.T) {
 		}
 	}
 }
+
+// TestOrphanMakesRoom: CH-20, CH-33: this server has no room for more tombstones while one of them refers to an older one of the
+// same incarnation, as in TestOrphanKeepsItsAge. The older one is the first to make room, and no tombstone outlives its time.
+func TestOrphanMakesRoom(t *testing.T) {
+	spec.Covers(t, "CH-20", "CH-33")
+	h := newHarness(t, func(cfg *ServerConfig) { cfg.MaxTombstones = 4 })
+	h.mute = true
+	evict := func(first, count byte) {
+		for n := range count {
+			h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: wire.ClientID{first + n}, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: 1})})
+		}
+	}
+	evict(100, 4)
+	h.advance(h.s.cfg.Tick)
+	h.batchFrom(otherA, false)
+	h.told(tombstoneOf(0, 8*time.Minute))
+	evict(104, 1)
+	h.step(ServerInput{Kind: QuorumIs})
+	h.step(ServerInput{Kind: QuorumIs, Alive: true})
+	h.advance(2 * h.s.cfg.tombstone())
+	if n := h.s.Status().Tombstones; n != 0 {
+		t.Errorf("%d tombstones are left", n)
+	}
+}
