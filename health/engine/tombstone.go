@@ -29,6 +29,7 @@ type tombstone struct {
 	by          uint16        // group of NIDs, by shareOf, to which the client's node belongs
 	void        bool          // the eviction does not count any more: the tombstone refuses nothing
 	left        bool          // the client has disconnected from this server
+	here        bool          // the incarnation was connected to this server when it was evicted or left
 }
 
 // unnamed is the value of tombstone.from if another server ordered the eviction, and this server does
@@ -64,7 +65,7 @@ func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Durat
 func (t *tombstones) add(id wire.ClientID, g tombstone, of nid.NID, connected uint64) (forgot uint64) {
 	old, _ := t.of(id, g.incarnation)
 	g.until, g.from, g.noChoice, g.taken = max(g.until, old.until), noSlot, old.noChoice, old.taken
-	g.known, g.by, g.left = old.known, old.by, old.left
+	g.known, g.by, g.left, g.here = old.known, old.by, old.left, old.here
 	if of.IsValid() {
 		g.by = shareOf(of)
 	}

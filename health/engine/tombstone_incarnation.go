@@ -132,7 +132,7 @@ func spare(list []tombstone, refusing []int) int {
 func spareVoid(list []tombstone, void []int, connected uint64) int {
 	spare := -1
 	for _, i := range void {
-		if list[i].incarnation != connected && (spare < 0 || list[i].known == nil || list[spare].known != nil) {
+		if list[i].incarnation != connected && (spare < 0 || !list[i].here || list[spare].here) {
 			spare = i
 		}
 	}

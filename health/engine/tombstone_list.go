@@ -44,14 +44,16 @@ type TombstoneInfo struct {
 }
 
 // know is called when a client was evicted or has left, and the given incarnation has got a tombstone. It records which of
-// the two happened and, if there is room, the client's name and process. The incarnation may be later than the connected
-// one.
+// the two happened, whether the incarnation was the connected one, since it may be later, and, if there is room, the client's
+// name and process.
 func (t *tombstones) know(c *conn, incarnation uint64, cause wire.Cause) {
 	g, ok := t.of(c.id, incarnation)
 	if !ok { // there was no room for it
 		return
 	}
-	if g.left = cause == wire.Left && incarnation == c.incarnation; len(t.incarnations) <= maxKnown {
+	same := incarnation == c.incarnation
+	g.here = g.here || same
+	if g.left = cause == wire.Left && same; len(t.incarnations) <= maxKnown {
 		g.known = &known{c.name, c.peer}
 	}
 	t.set(c.id, g)

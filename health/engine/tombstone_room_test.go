@@ -7,6 +7,7 @@ import (
 
 	"ulnet/health/wire"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
 )
 
 // fullOf returns ways in which a server gets as many tombstones of earlier incarnations of the client as it keeps.
@@ -56,6 +57,32 @@ func TestWithdrawalAfterTwoOfStrangers(t *testing.T) {
 		if got := h.state(); got != before || got == "none" {
 			t.Errorf("%s: the client is %q, and after a copy of a withdrawn eviction %q", name, before, got)
 		}
+	}
+}
+
+// TestWithdrawalInLargeTable: CH-65: the withdrawal of an eviction that has ended a connection here is kept although two later
+// incarnations of the client were evicted elsewhere, and their evictions withdrawn, even if there are so many tombstones that
+// the server does not keep names any more.
+func TestWithdrawalInLargeTable(t *testing.T) {
+	spec.Covers(t, "CH-65")
+	var g tombstones
+	g.init(2 * maxKnown)
+	for i := range maxKnown {
+		g.bury(wire.ClientID{1, byte(i), byte(i >> 8), byte(i >> 16)}, 1, time.Minute, nid.NID{}, 0)
+	}
+	withdrawn := func(n uint64) {
+		e := wire.Entry{Client: testClient, Incarnation: n, Epoch: 1}
+		g.add(testClient, tombstone{incarnation: n, until: time.Minute, void: true}, nid.NID{}, 0)
+		g.takes(&e, 1)
+		g.voided(&e, 1)
+	}
+	g.bury(testClient, 5, time.Minute, host.NID, 0)
+	g.know(&conn{id: testClient, incarnation: 5, peer: host}, 5, wire.TimedOut)
+	withdrawn(7)
+	withdrawn(6)
+	withdrawn(5)
+	if b, ok := g.of(testClient, 5); !ok || !b.void || b.known != nil {
+		t.Errorf("the tombstone of the incarnation that was connected: %+v (%v)", b, ok)
 	}
 }
 
