@@ -34,6 +34,7 @@ func (m *Machine) forward(r *request) {
 				m.fail(r, i, wire.ENOTLISTED)
 			default:
 				m.send(r, i, frame)
+				m.inquireReturned(id)
 			}
 		}
 	}

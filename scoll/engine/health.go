@@ -12,8 +12,8 @@ import (
 type health struct {
 	known map[nid.NID]vital
 	epoch uint64 // number of changes of the set of live nodes
-	// back says when discovery reported that a node is back after a death, until the node itself reports its
-	// incarnation: a new one, or the earlier one if discovery was wrong.
+	// back says when discovery reported that a node is back after a death, until the node itself reports a new
+	// incarnation, or answers a question with the earlier one because discovery was wrong.
 	back map[nid.NID]time.Duration
 }
 

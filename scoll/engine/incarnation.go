@@ -26,7 +26,7 @@ import (
 const IncarnationSlack = 24 * time.Hour
 
 const (
-	maxAsked        = 64               // questions under way at a time; at most half of them planned for later
+	maxAsked        = 64               // questions under way at a time; at most half of them planned for later, or to children that are back
 	askAgain        = time.Second      // time after which a question counts as lost
 	askSpread       = 10 * time.Second // a question that need not be sent at once is sent at a random instant within this time
 	maxIncarnations = 65_536           // number of other nodes whose incarnation is remembered
@@ -95,10 +95,10 @@ func (m *Machine) isPast(id nid.NID, incarnation uint64) bool {
 func (m *Machine) heardOfIncarnation(r *request, of nid.NID, incarnation uint64, fresh bool) {
 	switch {
 	case !of.IsValid() || of == m.cfg.Self:
-	case r.parent == of && incarnation > m.incarnations.of[of]:
-		m.confirm(of, incarnation, m.now)
 	case r.parent == of:
-		delete(m.health.back, of) // discovery was wrong: the node has not restarted
+		if incarnation > m.incarnations.of[of] {
+			m.confirm(of, incarnation, m.now)
+		}
 	case fresh && m.hasEarlier(of, incarnation) && m.isAwaited(of):
 		m.inquire(of)
 	case fresh && m.hasEarlier(of, incarnation):
@@ -156,6 +156,16 @@ func (m *Machine) inquire(id nid.NID) { m.planQuestion(id, m.now) }
 // a root has restarted, thousands of members may want to ask it.
 func (m *Machine) inquireLater(id nid.NID) {
 	m.planQuestion(id, m.now+time.Duration(scramble(m.incarnations.nonce)%uint64(askSpread)))
+}
+
+// inquireReturned asks a child, to which a request was just sent, for its incarnation if discovery has reported since the
+// child last told it that the child is back after a death. Discovery may be wrong, and the child's own requests do not show
+// that: one that names the recorded incarnation may have been sent before a restart, and come late. If many
+// children are back, those for which no question is left now are asked with a later request.
+func (m *Machine) inquireReturned(id nid.NID) {
+	if _, ok := m.health.back[id]; ok && len(m.incarnations.asked) < maxAsked/2 {
+		m.inquire(id)
+	}
 }
 
 // planQuestion plans a question, or moves a planned one to an earlier instant.

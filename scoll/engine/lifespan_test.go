@@ -8,7 +8,6 @@ import (
 
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
-	"ulnet/scoll/tree"
 	"ulnet/scoll/wire"
 )
 
@@ -299,116 +298,6 @@ func (h *harness) childrenReply() {
 		h.step(Input{Kind: InReply, Child: i})
 	}
 	h.step(Input{Kind: InWithdrawn})
-}
-
-// TestRebootEndsWait: SC-158: this node waits for the answer of a child. Then a request arrives
-// for a group that a later incarnation of the child created, and the child confirms that
-// incarnation. This ends the wait: the earlier incarnation cannot answer any more.
-func TestRebootEndsWait(t *testing.T) {
-	spec.Covers(t, "SC-158")
-	h := newHarness(t, 8, 4, nil) // node 4 has the children 6 and 5
-	all := h.group
-	made := func(incarnation uint64) {
-		h.group = wire.GroupID{Creator: h.members.NID(6), Incarnation: incarnation, Index: 1, Digest: h.members.Digest()}
-		h.admitted(nil)
-	}
-	made(7)
-	h.want("pre")
-	h.group = all
-	h.running(nil)
-	made(8)
-	h.want("tell0 pre")
-	h.confirms(6, 8)
-	h.want("unpost0 child0:" + wire.EREBOOT.String())
-	h.one("died", h.m.Stats().Died)
-}
-
-// TestRebootBeforeWait: SC-158: this node learned of a child's restart before it sent the
-// request, and the child confirmed the restart only later. The wait for the child goes on,
-// because it was the later incarnation that received the request.
-func TestRebootBeforeWait(t *testing.T) {
-	spec.Covers(t, "SC-158")
-	h := newHarness(t, 8, 4, nil) // node 4 has the children 6 and 5
-	all := h.group
-	made := func(incarnation uint64) {
-		h.group = wire.GroupID{Creator: h.members.NID(6), Incarnation: incarnation, Index: 1, Digest: h.members.Digest()}
-		h.admitted(nil)
-	}
-	made(7)
-	h.want("pre")
-	made(8) // no request waits for member 6, so the question to it is sent later
-	h.want("pre")
-	h.now = h.m.incarnations.asked[0].at - time.Millisecond
-	h.step(Input{}) // the two requests above are overdue in this step
-	h.group = all
-	h.running(nil)
-	h.asked(testRTT)
-	h.confirms(6, 8)
-	h.want("")
-	if h.childrenReply(); h.m.Stats().Died != 0 {
-		t.Error("a child that has answered is given up")
-	}
-}
-
-// teller returns a function by which a member sends a request of its own, as the root of a flat tree, in an incarnation.
-func (h *harness) teller(member int) func(incarnation uint64) {
-	sequence := uint64(0)
-	return func(incarnation uint64) {
-		r := h.header()
-		sequence++
-		r.Sequence = sequence
-		r.Root, r.RootIncarnation, r.Tree = uint32(member), incarnation, wire.Tree{Type: wire.KAry, K: tree.MaxK}
-		id := h.id
-		h.id = 0
-		h.deliver(member, r, true, "")
-		h.id = id
-	}
-}
-
-// discovered gives the machine a report of discovery about a member.
-func (h *harness) discovered(member int, alive bool, lifetime uint64) {
-	h.step(Input{Kind: Health, From: h.members.NID(member), Alive: alive, Lifetime: lifetime})
-}
-
-// TestRebootAfterReturn: SC-158: discovery reports that a child has died and is back. This node sends the child a
-// request, and then gets the first message of the child's new incarnation. The wait for the child goes on, because it
-// was the new incarnation that received the request. After the next restart, which the child tells before discovery
-// does, a wait ends.
-func TestRebootAfterReturn(t *testing.T) {
-	spec.Covers(t, "SC-158")
-	h := newHarness(t, 8, 4, nil) // node 4 has the children 6 and 5
-	tells := h.teller(6)
-	h.discovered(6, true, 0)
-	tells(7)
-	h.discovered(6, false, 1)
-	h.discovered(6, true, 1)
-	h.running(nil)
-	h.now += time.Millisecond
-	tells(8)
-	h.want("pre")
-	if h.m.Stats().Died != 0 {
-		t.Error("a child that got the request in its present incarnation is given up")
-	}
-	tells(9)
-	h.want("unpost0 child0:" + wire.EREBOOT.String() + " pre")
-}
-
-// TestRebootAfterFalseDeath: SC-158: discovery reports that a child has died and is back, but the child has not
-// restarted, as a request of its own shows. When it does restart later, and tells that before discovery does, a wait
-// for it ends.
-func TestRebootAfterFalseDeath(t *testing.T) {
-	spec.Covers(t, "SC-158")
-	h := newHarness(t, 8, 4, nil) // node 4 has the children 6 and 5
-	tells := h.teller(6)
-	h.discovered(6, true, 0)
-	tells(7)
-	h.discovered(6, false, 1)
-	h.discovered(6, true, 1)
-	tells(7)
-	h.running(nil)
-	h.now += time.Millisecond
-	tells(8)
-	h.want("unpost0 child0:" + wire.EREBOOT.String() + " pre")
 }
 
 // TestRootReboots: SC-102: of two incarnations of a root the later one counts, also in
