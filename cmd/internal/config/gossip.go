@@ -116,24 +116,6 @@ func GossipKeys() []string {
 	return slices.Sorted(maps.Keys(g.settings("")))
 }
 
-// gossipSection parses the section of a file.
-func gossipSection(g *Gossip, file string) setting {
-	return setting{func(value ast.Node) error {
-		entries, err := mapping(file, value)
-		if err != nil {
-			return errors.New("want lines of the form \"  key: value\" below it")
-		}
-		if err := assign(g.settings(file), file, entries); err != nil {
-			return err
-		}
-		at := map[string]*token.Token{}
-		for _, e := range entries {
-			at[e.Key.GetToken().Value] = e.Value.GetToken()
-		}
-		return g.check(file, at)
-	}}
-}
-
 // loadRegular is LoadNIDs for a file that a daemon reads again: a FIFO would keep it waiting.
 func loadRegular(path string) ([]nid.NID, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {

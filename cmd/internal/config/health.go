@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 
 	"ulnet/health"
 	"ulnet/lnet/nid"
@@ -69,7 +69,7 @@ func (h *Health) settings(file string) map[string]setting {
 		"balance":          flag(&h.Balance),
 		"key_file":         keyFile(&h.KeyFile, &h.Keys, file),
 		"claim_keys":       keyFile(&h.ClaimFile, &h.ClaimKeys, file),
-		"times":            {func(value ast.Node) error { return h.takeTimes(file, value) }},
+		"times":            section(file, timeSettings(&h.Times), h.checkTimes),
 	}
 }
 
@@ -79,30 +79,20 @@ func HealthKeys() (keys, ofTimes []string) {
 	return slices.Sorted(maps.Keys(h.settings(""))), slices.Sorted(maps.Keys(timeSettings(&h.Times)))
 }
 
-// healthSection parses the section of a file.
-func healthSection(h *Health, file string) setting {
-	return setting{func(value ast.Node) error {
-		entries, err := sectionOf(file, value)
-		if err != nil {
-			return err
+// checkSection sets At, and refuses values of the section that do not fit together.
+func (h *Health) checkSection(file string, at map[string]*token.Token) error {
+	switch {
+	case h.Server: // if the node is both, At is the position of the key server, because a server needs more settings
+		h.At = positionOf(file, at["server"])
+	case h.Client:
+		h.At = positionOf(file, at["client"])
+	}
+	for _, id := range h.Attach {
+		if len(h.Servers) > 0 && !slices.Contains(h.Servers, id) {
+			return errorAt(file, at["attach"], fmt.Errorf("attach: %v is none of the servers", id))
 		}
-		if err := assign(h.settings(file), file, entries); err != nil {
-			return err
-		}
-		at := positionsOf(entries)
-		switch {
-		case h.Server: // if the node is both, At is the position of the key server, because a server needs more settings
-			h.At = positionOf(file, at["server"])
-		case h.Client:
-			h.At = positionOf(file, at["client"])
-		}
-		for _, id := range h.Attach {
-			if len(h.Servers) > 0 && !slices.Contains(h.Servers, id) {
-				return errorAt(file, at["attach"], fmt.Errorf("attach: %v is none of the servers", id))
-			}
-		}
-		return nil
-	}}
+	}
+	return nil
 }
 
 // check refuses a role if other sections lack settings that the role needs.

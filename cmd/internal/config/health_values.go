@@ -48,23 +48,11 @@ func quorumTime(to *time.Duration) setting {
 	}}
 }
 
-// takeTimes parses the times, and checks that they fit together.
-func (h *Health) takeTimes(file string, value ast.Node) error {
-	entries, err := sectionOf(file, value)
-	if err == nil {
-		err = assign(timeSettings(&h.Times), file, entries)
-	}
-	if err == nil {
-		err = checkTimes(h.Times, file, positionsOf(entries))
-	}
-	return err
-}
-
 // checkTimes checks whether the times fit together. The error names a time without which all others
 // would be valid or, if there is none, the first time of the list below that the file sets. The map at
 // has the positions of the keys.
-func checkTimes(t health.Timing, file string, at map[string]*token.Token) error {
-	_, err := t.Filled()
+func (h *Health) checkTimes(file string, at map[string]*token.Token) error {
+	_, err := h.Times.Filled()
 	wrong, ours := errors.AsType[*health.Error](err)
 	if !ours {
 		return err
@@ -86,7 +74,7 @@ func checkTimes(t health.Timing, file string, at map[string]*token.Token) error 
 		if at[suspect.key] == nil {
 			continue
 		}
-		without := t
+		without := h.Times
 		suspect.clear(&without)
 		_, still := without.Filled()
 		if blamed == "" || still == nil {

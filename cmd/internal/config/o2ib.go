@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 
 	"ulnet/cmd/internal/drivers"
 )
@@ -34,28 +35,18 @@ func O2IBKeys() []string {
 	return slices.Sorted(maps.Keys(o2ibSettings(new(drivers.O2IB))))
 }
 
-// o2ibSection parses the section of a file.
-func o2ibSection(o *drivers.O2IB, file string) setting {
-	return setting{func(value ast.Node) error {
-		entries, err := sectionOf(file, value)
-		if err != nil {
-			return err
-		}
-		if err := assign(o2ibSettings(o), file, entries); err != nil {
-			return err
-		}
-		at := positionsOf(entries)
-		switch credits := o.PeerCredits; {
-		case credits == 0:
-		case o.Credits > 0 && credits > o.Credits:
-			return errorAt(file, at["peer_credits"], fmt.Errorf("peer_credits: %d for one peer are more than credits, which are %d for all", credits, o.Credits))
-		case o.LND.PeerCreditsHIW >= credits:
-			return errorAt(file, at["peer_credits_hiw"], fmt.Errorf("peer_credits_hiw: want less than peer_credits (%d), or a peer would wait for its credits", credits))
-		case o.LND.ConcurrentSends > 2*credits:
-			return errorAt(file, at["concurrent_sends"], fmt.Errorf("concurrent_sends: want at most twice peer_credits (%d)", 2*credits))
-		}
-		return nil
-	}}
+// checkO2IB refuses values of the section o2ib that do not fit together.
+func (c *Config) checkO2IB(file string, at map[string]*token.Token) error {
+	switch o, credits := &c.O2IB, c.O2IB.PeerCredits; {
+	case credits == 0:
+	case o.Credits > 0 && credits > o.Credits:
+		return errorAt(file, at["peer_credits"], fmt.Errorf("peer_credits: %d for one peer are more than credits, which are %d for all", credits, o.Credits))
+	case o.LND.PeerCreditsHIW >= credits:
+		return errorAt(file, at["peer_credits_hiw"], fmt.Errorf("peer_credits_hiw: want less than peer_credits (%d), or a peer would wait for its credits", credits))
+	case o.LND.ConcurrentSends > 2*credits:
+		return errorAt(file, at["concurrent_sends"], fmt.Errorf("concurrent_sends: want at most twice peer_credits (%d)", 2*credits))
+	}
+	return nil
 }
 
 // CheckProvider refuses a name that is not a provider of RDMA.

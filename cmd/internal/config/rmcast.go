@@ -91,17 +91,6 @@ func RmcastKeys() (keys, ofGroup []string) {
 	return slices.Sorted(maps.Keys(r.settings(""))), slices.Sorted(maps.Keys(g.settings()))
 }
 
-// rmcastSection parses the section of a file.
-func rmcastSection(r *Rmcast, file string) setting {
-	return setting{func(value ast.Node) error {
-		entries, err := sectionOf(file, value)
-		if err != nil {
-			return err
-		}
-		return assign(r.settings(file), file, entries)
-	}}
-}
-
 // takeGroups parses groups by their names.
 func (r *Rmcast) takeGroups(file string, value ast.Node) error {
 	return named(file, value, func(name string, entries []*ast.MappingValueNode) error {

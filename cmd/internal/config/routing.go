@@ -42,11 +42,7 @@ func (c *Config) routingSection(file string) setting {
 		if _, list := value.(*ast.SequenceNode); list {
 			return c.section(file, "routing", value)
 		}
-		entries, err := sectionOf(file, value)
-		if err != nil {
-			return err
-		}
-		return assign(c.Routing.settings(), file, entries)
+		return section(file, c.Routing.settings(), nil).put(value)
 	}}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
@@ -113,13 +114,7 @@ func (s *Scoll) settings(file string) map[string]setting {
 		"allow_members": sets(&s.AllowMembers),
 		"key_file":      keyFile(&s.KeyFile, &s.Keys, file),
 		"groups":        {func(value ast.Node) error { return s.takeGroups(file, value) }},
-		"admin": {func(value ast.Node) error {
-			entries, err := sectionOf(file, value)
-			if err != nil {
-				return err
-			}
-			return assign(s.Admin.settings(file), file, entries)
-		}},
+		"admin":         section(file, s.Admin.settings(file), nil),
 	}
 }
 
@@ -144,14 +139,18 @@ func ScollKeys() (keys, ofAdmin []string) {
 	return slices.Sorted(maps.Keys(s.settings(""))), slices.Sorted(maps.Keys(s.Admin.settings("")))
 }
 
-// scollSection parses the section of a file.
-func scollSection(s *Scoll, file string) setting {
+// section parses a section with the given keys. The function check refuses values that do not fit together; at has
+// the positions of the values of keys. If check is nil, all values fit together.
+func section(file string, keys map[string]setting, check func(file string, at map[string]*token.Token) error) setting {
 	return setting{func(value ast.Node) error {
 		entries, err := sectionOf(file, value)
-		if err != nil {
-			return err
+		if err == nil {
+			err = assign(keys, file, entries)
 		}
-		return assign(s.settings(file), file, entries)
+		if err == nil && check != nil {
+			err = check(file, positionsOf(entries))
+		}
+		return err
 	}}
 }
 

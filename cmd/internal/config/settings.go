@@ -54,17 +54,17 @@ func (c *Config) settings(file string) map[string]setting {
 		"nconnds":        unused(0, maxCount),
 		"nconnds_max":    unused(0, maxCount),
 
-		"o2ib": o2ibSection(&c.O2IB, file),
+		"o2ib": section(file, o2ibSettings(&c.O2IB), c.checkO2IB),
 
 		"udsp":       udspSection(&c.UDSP, file),
 		"faults":     faults(&c.Faults),
 		"fault_seed": number(&c.FaultSeed, 0, math.MaxInt32),
 
-		"gossip": gossipSection(&c.Gossip, file),
-		"scoll":  scollSection(&c.Scoll, file),
-		"rmcast": rmcastSection(&c.Rmcast, file),
-		"health": healthSection(&c.Health, file),
-		"zone":   zoneSection(&c.Zone, file),
+		"gossip": section(file, c.Gossip.settings(file), c.Gossip.check),
+		"scoll":  section(file, c.Scoll.settings(file), nil),
+		"rmcast": section(file, c.Rmcast.settings(file), nil),
+		"health": section(file, c.Health.settings(file), c.Health.checkSection),
+		"zone":   section(file, c.Zone.settings(file), c.Zone.check),
 
 		"selftest":       flag(&c.Selftest),
 		"selftest_allow": text(&c.SelftestAllow, checkSet),
@@ -93,7 +93,7 @@ func (c *Config) settings(file string) map[string]setting {
 		if d.Section() == "" {
 			maps.Copy(all, tunableSettings(d.Tunables()))
 		} else if _, own := all[d.Section()]; !own {
-			all[d.Section()] = tunableSection(d, file)
+			all[d.Section()] = section(file, tunableSettings(d.Tunables()), nil)
 		}
 	}
 	return all

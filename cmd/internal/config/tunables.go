@@ -77,17 +77,6 @@ func tunableSettings(list []lnd.Tunable) map[string]setting {
 	return all
 }
 
-// tunableSection parses the section of a driver whose only keys are tunables.
-func tunableSection(d drivers.Driver, file string) setting {
-	return setting{func(value ast.Node) error {
-		entries, err := sectionOf(file, value)
-		if err != nil {
-			return err
-		}
-		return assign(tunableSettings(d.Tunables()), file, entries)
-	}}
-}
-
 func setTunable(t *lnd.Tunable, value ast.Node) error {
 	if t.Flag {
 		var yes bool

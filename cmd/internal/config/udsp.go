@@ -47,13 +47,7 @@ func udspKeys(r *udsp.Rule, file string) map[string]setting {
 		"src": udspPattern(&r.Src), "dst": udspPattern(&r.Dst), "rte": udspPattern(&r.Rte),
 		"priority": priority,
 		"idx":      unused(0, maxCount), // ignored, because the order of the rules is that of the list
-		"action": {func(value ast.Node) error {
-			entries, err := sectionOf(file, value)
-			if err != nil {
-				return err
-			}
-			return assign(map[string]setting{"priority": priority}, file, entries)
-		}},
+		"action":   section(file, map[string]setting{"priority": priority}, nil),
 	}
 }
 

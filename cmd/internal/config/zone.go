@@ -123,28 +123,12 @@ func ids(to *[]zone.ID) setting {
 	}}
 }
 
-// zoneSection parses the section of a file.
-func zoneSection(z *Zone, file string) setting {
-	return setting{func(value ast.Node) error {
-		entries, err := sectionOf(file, value)
-		if err != nil {
-			return err
-		}
-		if err := assign(z.settings(file), file, entries); err != nil {
-			return err
-		}
-		at := positionsOf(entries)
-		z.At = positionOf(file, at["name"])
-		if !z.Enabled() {
-			z.At = Position{}
-			return nil
-		}
-		return z.check(file, at)
-	}}
-}
-
-// check refuses values that do not fit together.
+// check sets At, and refuses values that do not fit together.
 func (z *Zone) check(file string, at map[string]*token.Token) (err error) {
+	if z.At = (Position{}); !z.Enabled() {
+		return nil
+	}
+	z.At = positionOf(file, at["name"])
 	if z.Supervisor && len(z.Management) > 0 {
 		return errorAt(file, at["management"], errors.New("management: a supervisor is in the management zone itself: list others there with bootstrap"))
 	}
