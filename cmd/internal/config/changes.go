@@ -98,9 +98,3 @@ var atRunTime = sync.OnceValue(func() map[string]bool {
 	}
 	return all
 })
-
-// RestartKeys returns the keys at the top level of the file whose changes need a restart of the daemon,
-// in alphabetical order.
-func RestartKeys() []string {
-	return slices.DeleteFunc(Keys(), AtRunTime)
-}

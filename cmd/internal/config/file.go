@@ -39,16 +39,6 @@ func (e *Error) Error() string {
 // Unwrap returns what is wrong, without the position.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Load reads a configuration file. Keys that it does not have keep their
-// defaults.
-func Load(path string) (Config, error) {
-	text, err := readFile(path)
-	if err != nil {
-		return Config{}, err
-	}
-	return Parse(path, text)
-}
-
 // readFile returns the text of a configuration file. Of a text that is too long it returns only the
 // beginning, which is still too long for Parse, so that Parse refuses it.
 func readFile(path string) ([]byte, error) { return readUpTo(path, maxFileSize) }
@@ -108,7 +98,8 @@ func checkWhole(path string, before, after os.FileInfo, text []byte) error {
 	return nil
 }
 
-// Parse is Load for the text of a file; errors contain name as the name of the file.
+// Parse reads the text of a configuration file. Keys that it does not have keep their defaults. Errors contain name
+// as the name of the file.
 func Parse(name string, text []byte) (Config, error) {
 	c := Default()
 	_, err := c.parse(name, text)

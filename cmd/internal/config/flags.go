@@ -50,9 +50,6 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	return f
 }
 
-// File returns the path of the daemon's own file; "": it has none.
-func (f *Flags) File() string { return f.file }
-
 // Load returns the settings. It begins with the defaults; the options of Lustre's modules
 // change them, then the file, then the flags. A wrong flag is an error of the command line. If
 // system is set, Lustre's files in their usual paths are read unless other files are named. Load

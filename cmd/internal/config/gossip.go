@@ -3,11 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -108,12 +106,6 @@ func (g *Gossip) settings(file string) map[string]setting {
 		"seed":        seed(&g.Seed),
 		"key_file":    keyFile(&g.KeyFile, &g.Keys, file),
 	}
-}
-
-// GossipKeys returns the keys of the section gossip in alphabetical order.
-func GossipKeys() []string {
-	var g Gossip
-	return slices.Sorted(maps.Keys(g.settings("")))
 }
 
 // loadRegular is LoadNIDs for a file that a daemon reads again: a FIFO would keep it waiting.

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -133,12 +132,6 @@ func (h *Handler) takeProgram(value ast.Node) error {
 		return fmt.Errorf("%s: want an absolute path, or the name of a program in PATH", p)
 	}
 	return nil
-}
-
-// HandlerKeys returns the keys of a handler in alphabetical order.
-func HandlerKeys() []string {
-	var h Handler
-	return slices.Sorted(maps.Keys(h.settings()))
 }
 
 // handlerSection parses the section of a file: handlers by their names.

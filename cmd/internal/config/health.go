@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -71,12 +70,6 @@ func (h *Health) settings(file string) map[string]setting {
 		"claim_keys":       keyFile(&h.ClaimFile, &h.ClaimKeys, file),
 		"times":            section(file, timeSettings(&h.Times), h.checkTimes),
 	}
-}
-
-// HealthKeys returns the keys of the section health, and those of times in it.
-func HealthKeys() (keys, ofTimes []string) {
-	var h Health
-	return slices.Sorted(maps.Keys(h.settings(""))), slices.Sorted(maps.Keys(timeSettings(&h.Times)))
 }
 
 // checkSection sets At, and refuses values of the section that do not fit together.

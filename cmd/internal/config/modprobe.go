@@ -46,16 +46,10 @@ var routerBuffers = map[string]string{"tiny_router_buffers": "tiny", "small_rout
 // emptyMeansDefault are the options that kernels ignore if they are empty.
 var emptyMeansDefault = []string{"networks", "ip2nets", "routes", "forwarding"}
 
-// ReadModprobe reads the options of the modules lnet, ksocklnd and ko2iblnd from a file of
-// modprobe.d, or from the files *.conf of such a directory. If an option occurs more than once,
-// the last one wins. ReadModprobe warns of options that have no meaning here, and of options
-// that neither ulnet nor Lustre knows. A value that does not fit is an error, as it is for
-// modprobe.
-func (c *Config) ReadModprobe(path string) (sources []Source, warnings []Warning, err error) {
-	return c.readModprobe(path, readFile)
-}
-
-// readModprobe is ReadModprobe with a function that reads a file.
+// readModprobe reads the options of the modules lnet, ksocklnd and ko2iblnd from a file of
+// modprobe.d, or from the files *.conf of such a directory. The function read reads one file. If an option
+// occurs more than once, the last one wins. readModprobe warns of options that have no meaning here, and of
+// options that neither ulnet nor Lustre knows. A value that does not fit is an error, as it is for modprobe.
 func (c *Config) readModprobe(path string, read func(string) ([]byte, error)) (sources []Source, warnings []Warning, err error) {
 	options, err := readModprobe(path, read, map[string]bool{"lnet": true, "ksocklnd": true, "ko2iblnd": true})
 	if err != nil {

@@ -30,11 +30,6 @@ func o2ibSettings(o *drivers.O2IB) map[string]setting {
 	return all
 }
 
-// O2IBKeys returns the keys of the section o2ib in alphabetical order.
-func O2IBKeys() []string {
-	return slices.Sorted(maps.Keys(o2ibSettings(new(drivers.O2IB))))
-}
-
 // checkO2IB refuses values of the section o2ib that do not fit together.
 func (c *Config) checkO2IB(file string, at map[string]*token.Token) error {
 	switch o, credits := &c.O2IB, c.O2IB.PeerCredits; {

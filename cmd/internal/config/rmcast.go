@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -82,13 +81,6 @@ func (g *McastGroup) settings() map[string]setting {
 		"least_fragment": number(&g.LeastFragment, 0, engine.MaxFragment),
 		"least_capacity": number(&g.LeastCapacity, 0, maxBuffer),
 	}
-}
-
-// RmcastKeys returns the keys of the section rmcast, and those of a group in it.
-func RmcastKeys() (keys, ofGroup []string) {
-	var r Rmcast
-	var g McastGroup
-	return slices.Sorted(maps.Keys(r.settings(""))), slices.Sorted(maps.Keys(g.settings()))
 }
 
 // takeGroups parses groups by their names.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -131,12 +129,6 @@ func (a *Admin) settings(file string) map[string]setting {
 		"multicast":                text(&a.Multicast, nil),
 		"actions":                  {func(value ast.Node) error { return a.takeActions(file, value) }},
 	}
-}
-
-// ScollKeys returns the keys of the section scoll, and those of the section admin inside it.
-func ScollKeys() (keys, ofAdmin []string) {
-	var s Scoll
-	return slices.Sorted(maps.Keys(s.settings(""))), slices.Sorted(maps.Keys(s.Admin.settings("")))
 }
 
 // section parses a section with the given keys. The function check refuses values that do not fit together; at has

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -249,10 +248,4 @@ func checkSet(s string) error {
 	}
 	_, err := nid.ParseSet(s)
 	return err
-}
-
-// Keys returns the keys of the file in alphabetical order.
-func Keys() []string {
-	var c Config
-	return slices.Sorted(maps.Keys(c.settings("")))
 }

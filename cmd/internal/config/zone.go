@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -89,12 +88,6 @@ func (z *Zone) settings(file string) map[string]setting {
 		"max_members": number(&z.MaxMembers, 2, maxCount),
 		"key_file":    keyFile(&z.KeyFile, &z.Keys, file),
 	}
-}
-
-// ZoneKeys returns the keys of the section zone in alphabetical order.
-func ZoneKeys() []string {
-	var z Zone
-	return slices.Sorted(maps.Keys(z.settings("")))
 }
 
 // choice parses one of two words: the word in the argument yes sets *to to true, the one in no sets it to false.

@@ -12,7 +12,7 @@
 //	udsp     user defined selection policies
 //
 // [Read] is lenient where Lustre's tool is: it ignores unknown keys inside of net, route and peer.
-// [Tree.Strict] reports them.
+// [ReadSection] refuses them.
 // The texts of errors in a file are those of Lustre's tool; see [Error].
 //
 // Counters and states are part of the tree because an export contains them; import ignores them.

@@ -43,13 +43,6 @@ func (e *Error) Write(w io.Writer) error {
 	return err
 }
 
-// WriteOlder prints the error in the layout in which Lustre's lnetctl prints errors of its own
-// library.
-func (e *Error) WriteOlder(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s:\n    - %s:\n          errno: %d\n          descr: %s\n", e.Verb, e.Object, -int(e.Errno), strconv.Quote(e.Text))
-	return err
-}
-
 // inFile returns an error at a line of the file.
 func inFile(line int, errno syscall.Errno, format string, args ...any) *Error {
 	return &Error{Verb: "add", Object: "import", Errno: errno, Text: shown(fmt.Sprintf(format, args...)), Line: line}

@@ -16,8 +16,6 @@ type Tree struct {
 	Buffers *Buffers `json:"buffers,omitempty"` // numbers of router buffers
 	Global  *Global  `json:"global,omitempty"`  // settings of the node
 	UDSP    []UDSP   `json:"udsp,omitempty"`    // selection rules, in their order
-
-	unknown *Error // error for the first key that Read ignored; nil: it ignored none
 }
 
 // Write writes a document to w, each top-level key in the layout in which Lustre's lnetctl
@@ -98,13 +96,4 @@ func (t *Tree) Saved() *Tree {
 		b.Buffers = &Buffers{Tiny: new(0), Small: new(0), Large: new(0)}
 	}
 	return b
-}
-
-// Strict reports the first key of the file that has no meaning. It is for the daemon's own
-// files, in which a misspelt key must not go unnoticed.
-func (t *Tree) Strict() error {
-	if t.unknown != nil {
-		return t.unknown
-	}
-	return nil
 }

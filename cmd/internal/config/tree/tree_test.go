@@ -34,12 +34,16 @@ func TestRecorded(t *testing.T) {
 	for _, name := range []string{"export.yaml", "backup.yaml", "router.yaml", "routing.yaml", "udsp.yaml"} {
 		t.Run(name, func(t *testing.T) {
 			text := recorded(t, name)
-			tree, err := Parse(text)
+			f, err := Read(text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := tree.Strict(); err != nil {
-				t.Errorf("a recorded key is unknown: %v", err)
+			if bad := f.unknown.first(); bad != nil {
+				t.Errorf("a recorded key is unknown: %v", bad)
+			}
+			tree, err := f.Tree()
+			if err != nil {
+				t.Fatal(err)
 			}
 			if got := written(t, tree); got != string(text) {
 				t.Errorf("wrote\n%s\nof\n%s", got, text)
@@ -126,11 +130,7 @@ func TestReadErrors(t *testing.T) {
 		}
 		var errs []string
 		for _, e := range f.Sections[0].Errs {
-			var b bytes.Buffer
-			if err := e.WriteOlder(&b); err != nil {
-				t.Fatal(err)
-			}
-			errs = append(errs, strings.NewReplacer("add:\n    - import:\n          errno: ", "", "\n          descr: \"", " ", "\"\n", "").Replace(b.String()))
+			errs = append(errs, fmt.Sprintf("%d %s", -int(e.Errno), e.Text))
 		}
 		if got := strings.Join(errs, "; "); got != c.want || len(f.Sections[0].Items) != c.items {
 			t.Errorf("%q: %d items and %q, want %d and %q", c.text, len(f.Sections[0].Items), got, c.items, c.want)
@@ -158,32 +158,26 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestStrict: Strict finds keys that are misspelt.
-func TestStrict(t *testing.T) {
-	tree, err := Parse([]byte("net:\n    - net type: tcp\n      local NI(s):\n        - interfaces:\n              0: eth0\n          tunable:\n              credits: 1\n"))
+// TestUnknownKey: Read finds the first key that is misspelt.
+func TestUnknownKey(t *testing.T) {
+	f, err := Read([]byte("net:\n    - net type: tcp\n      local NI(s):\n        - interfaces:\n              0: eth0\n          tunable:\n              credits: 1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tree.Strict(); err == nil || err.Error() != `line 6: unknown key "tunable"` {
-		t.Errorf("strict: %v", err)
+	if bad := f.unknown.first(); bad == nil || bad.Error() != `line 6: unknown key "tunable"` {
+		t.Errorf("unknown: %v", bad)
 	}
 }
 
-// TestErrorLayouts: an error can be printed in both layouts of Lustre's lnetctl.
-func TestErrorLayouts(t *testing.T) {
+// TestErrorLayout: an error is printed in the layout of Lustre's lnetctl.
+func TestErrorLayout(t *testing.T) {
 	e := &Error{Verb: "add", Object: "net", Errno: 17, Text: "cannot add LNet NI"}
-	var wide, old bytes.Buffer
-	if err := e.Write(&wide); err != nil {
+	var got bytes.Buffer
+	if err := e.Write(&got); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.WriteOlder(&old); err != nil {
-		t.Fatal(err)
-	}
-	if want := "---\nadd:\n-     net:\n      errno: -17\n      descr: ! \"cannot add LNet NI\"\n...\n"; wide.String() != want {
-		t.Errorf("wrote %q, want %q", &wide, want)
-	}
-	if want := "add:\n    - net:\n          errno: -17\n          descr: \"cannot add LNet NI\"\n"; old.String() != want {
-		t.Errorf("wrote %q, want %q", &old, want)
+	if want := "---\nadd:\n-     net:\n      errno: -17\n      descr: ! \"cannot add LNet NI\"\n...\n"; got.String() != want {
+		t.Errorf("wrote %q, want %q", &got, want)
 	}
 }
 

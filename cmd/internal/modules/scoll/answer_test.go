@@ -15,7 +15,8 @@ import (
 // TestRefusalsNameKeys: the text of a refusal names the key of the configuration that raises the
 // limit, and has the same errno as other refusals of that kind.
 func TestRefusalsNameKeys(t *testing.T) {
-	keys, ofAdmin := config.ScollKeys()
+	l := config.Loaded{Config: config.Default()}
+	values := l.Values()
 	for status, want := range map[scoll.Status]struct {
 		key   string
 		errno syscall.Errno
@@ -28,7 +29,9 @@ func TestRefusalsNameKeys(t *testing.T) {
 		if text := unreachedText(status); !strings.Contains(text, "raise "+want.key+" in the section scoll") || !strings.HasSuffix(text, " there") {
 			t.Errorf("%v: %q", status, text)
 		}
-		if !slices.Contains(append(keys, ofAdmin...), want.key) {
+		if !slices.ContainsFunc(values, func(v config.Value) bool {
+			return v.Key == "scoll."+want.key || v.Key == "scoll.admin."+want.key
+		}) {
 			t.Errorf("there is no key %s", want.key)
 		}
 		if err := failed(status); !errors.Is(err, want.errno) || !errors.Is(err, status) || cli.HintOf(err) == "" {
