@@ -197,7 +197,7 @@ func checkFlags(c *Config) error {
 	if c.AcceptPort < 1 || c.AcceptPort > 65535 {
 		return cli.Usagef("--accept-port: want a port from 1 to 65535, not %d", c.AcceptPort)
 	}
-	if err := CheckProvider(c.O2IB.Provider); err != nil {
+	if err := checkProvider(c.O2IB.Provider); err != nil {
 		return cli.Usagef("--o2ib-provider: %w", err)
 	}
 	if err := checkMetrics(c.Metrics); err != nil {

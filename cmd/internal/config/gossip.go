@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -123,11 +122,7 @@ func (g *Gossip) check(file string, at map[string]*token.Token) error {
 	case at["nids"] != nil && len(g.NIDs) > 0 && g.NIDsFile != "":
 		return errorAt(file, at["nids_file"], errors.New("nids_file: nids names the participants already: take one of the two out"))
 	case g.NIDsFile != "":
-		path := g.NIDsFile
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(file), path)
-		}
-		nids, err := loadRegular(path)
+		nids, err := loadRegular(beside(file, g.NIDsFile))
 		if _, positioned := errors.AsType[*Error](err); err != nil && !positioned {
 			err = errorAt(file, at["nids_file"], fmt.Errorf("nids_file: %w", err))
 		}

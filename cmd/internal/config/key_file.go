@@ -14,18 +14,22 @@ import (
 // keyFile parses the path of a file of keys, relative to the folder of the configuration's file,
 // and reads it. It sets *path to a path under which the file can be read again later.
 func keyFile(path *string, keys *keyring.Keys, file string) setting {
-	var named string
-	return text(&named, func(s string) (err error) {
+	return text(new(string), func(s string) (err error) {
 		if *path, *keys = "", (keyring.Keys{}); s == "" {
 			return nil
 		}
-		if !filepath.IsAbs(s) {
-			s = filepath.Join(filepath.Dir(file), s)
-		}
-		*path = s
-		*keys, err = ReadKeys(s)
+		*path = beside(file, s)
+		*keys, err = ReadKeys(*path)
 		return err
 	})
+}
+
+// beside returns a path that a configuration file has, which is relative to the folder of that file.
+func beside(file, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(file), path)
 }
 
 // ReadKeys reads a file of keys, which the key key_file of a section names.

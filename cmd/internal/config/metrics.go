@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -21,7 +20,7 @@ func (c *Config) metricsSettings(file string) map[string]setting {
 		"metrics":               metricsAddress(&c.Metrics),
 		"metrics_peers":         number(&c.MetricsPeers, 0, maxMetricsPeers),
 		"metrics_hosts":         text(&c.MetricsNames, nil),
-		"metrics_page":          text(&c.MetricsPage, checkPage),
+		"metrics_page":          text(&c.MetricsPage, among(PageLocal, PageOn, PageOff)),
 		"metrics_capture_token": tokenFile(&c.MetricsToken, file),
 	}
 }
@@ -35,16 +34,12 @@ const (
 // tokenFile parses the path of a file with a token, relative to the folder of the configuration's
 // file, and checks what is in it. It sets *path to a path under which the file can be read again later.
 func tokenFile(path *string, file string) setting {
-	var named string
-	return text(&named, func(s string) error {
+	return text(new(string), func(s string) error {
 		if *path = ""; s == "" {
 			return nil
 		}
-		if !filepath.IsAbs(s) {
-			s = filepath.Join(filepath.Dir(file), s)
-		}
-		*path = s
-		_, err := ReadToken(s)
+		*path = beside(file, s)
+		_, err := ReadToken(*path)
 		return err
 	})
 }
@@ -86,13 +81,6 @@ const (
 	PageOn    = "on"    // it is served in any case
 	PageOff   = "off"   // it is not served
 )
-
-func checkPage(s string) error {
-	if s != PageLocal && s != PageOn && s != PageOff {
-		return fmt.Errorf("want local, on or off, not %q", s)
-	}
-	return nil
-}
 
 func checkMetrics(s string) error {
 	_, err := web.ParseAddress(s)

@@ -51,19 +51,18 @@ func routes(to *string) setting {
 		if block, ok := value.(*ast.LiteralNode); ok { // a block of lines after a |
 			value = block.Value
 		}
-		list, ok := value.(*ast.SequenceNode)
-		if !ok {
+		if _, list := value.(*ast.SequenceNode); !list {
 			return text(to, checkRoutes).put(value)
 		}
-		var entries []string
-		for _, entry := range list.Values {
-			var line string
-			if err := text(&line, checkRoutes).put(entry); err != nil {
-				return &entryError{entry.GetToken(), err}
-			}
-			entries = append(entries, line)
+		var lines []string
+		err := entries(value, "a route", func(line string) error {
+			lines = append(lines, line)
+			return checkRoutes(line)
+		})
+		if err != nil {
+			return err
 		}
-		*to = strings.Join(entries, "\n")
+		*to = strings.Join(lines, "\n")
 		return checkRoutes(*to) // checks the number of routes
 	}}
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -44,14 +43,6 @@ func (c *Config) routingSection(file string) setting {
 		}
 		return section(file, c.Routing.settings(), nil).put(value)
 	}}
-}
-
-func checkForwarding(s string) error {
-	switch s {
-	case "", "enabled", "disabled":
-		return nil
-	}
-	return fmt.Errorf("want enabled or disabled, not %q", s)
 }
 
 // IsRouter reports whether the file makes the node a router.

@@ -5,12 +5,14 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
 
+	"ulnet/cmd/internal/drivers"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 )
@@ -32,14 +34,14 @@ func (c *Config) settings(file string) map[string]setting {
 		"source_check":           onOff(&c.SourceCheck),
 		"lnet_peer_idle_timeout": duration(&c.PeerIdle, time.Second, 0, maxSeconds),
 
-		"forwarding": text(&c.Forwarding, checkForwarding),
+		"forwarding": text(&c.Forwarding, orEmpty(among("enabled", "disabled"))),
 		"routing":    c.routingSection(file),
 
-		"accept":         text(&c.Accept, checkAccept),
+		"accept":         text(&c.Accept, orEmpty(among("secure", "all", "none", "trust"))),
 		"accept_port":    number(&c.AcceptPort, 1, 65535),
 		"accept_backlog": number(&c.AcceptBacklog, 1, 65535),
 		"accept_timeout": duration(&c.AcceptTimeout, time.Second, 1, maxSeconds),
-		"source_address": text(&c.SourceAddress, checkSourceAddress),
+		"source_address": text(&c.SourceAddress, among("check", "off")),
 
 		"peer_timeout":        duration(&c.PeerTimeout, time.Second, 1, maxSeconds),
 		"peer_credits":        number(&c.PeerCredits, 1, maxCount),
@@ -66,7 +68,7 @@ func (c *Config) settings(file string) map[string]setting {
 		"zone":   section(file, c.Zone.settings(file), c.Zone.check),
 
 		"selftest":       flag(&c.Selftest),
-		"selftest_allow": text(&c.SelftestAllow, checkSet),
+		"selftest_allow": text(&c.SelftestAllow, orEmpty(checkSet)),
 
 		"handlers": handlerSection(&c.Handlers, file),
 
@@ -214,38 +216,38 @@ func ParseLevel(s string) (slog.Level, error) {
 // LevelName returns the text of a log level that ParseLevel parses.
 func LevelName(l slog.Level) string { return strings.ToLower(l.String()) }
 
-func checkLogFormat(s string) error {
-	if s != LogText && s != LogJSON {
-		return fmt.Errorf("want %s or %s, not %q", LogText, LogJSON, s)
-	}
-	return nil
-}
-
-func checkAccept(s string) error {
-	switch s {
-	case "", "secure", "all", "none", "trust":
+// among returns a check that refuses a text which is none of the given ones.
+func among(texts ...string) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(texts, s) {
+			return fmt.Errorf("want %s, not %q", oneOf(texts), s)
+		}
 		return nil
 	}
-	return fmt.Errorf("want secure, all, none or trust, not %q", s)
 }
 
-func checkSourceAddress(s string) error {
-	if s != "check" && s != "off" {
-		return fmt.Errorf("want check or off, not %q", s)
+// orEmpty returns a check that accepts what the given one accepts, and the empty text, which stands for a default.
+func orEmpty(check func(string) error) func(string) error {
+	return func(s string) error {
+		if s == "" {
+			return nil
+		}
+		return check(s)
 	}
-	return nil
 }
+
+// checkLogFormat and checkProvider refuse a text that is not a format of the log, or not a provider of RDMA.
+var (
+	checkLogFormat = among(LogText, LogJSON)
+	checkProvider  = among(drivers.Providers...)
+)
 
 func checkNetworks(s string) error {
 	_, err := networks.Parse(s)
 	return err
 }
 
-// checkSet refuses a text that is no list of NIDs; the empty one stands for a default.
 func checkSet(s string) error {
-	if s == "" {
-		return nil
-	}
 	_, err := nid.ParseSet(s)
 	return err
 }

@@ -96,17 +96,17 @@ func setTunable(t *lnd.Tunable, value ast.Node) error {
 	return err
 }
 
-// oneOf lists numbers as text, such as "1, 2 or 3".
-func oneOf(list []int) string {
+// oneOf lists values as text, such as "1, 2 or 3".
+func oneOf[T any](list []T) string {
 	var b strings.Builder
-	for i, n := range list {
+	for i, v := range list {
 		switch {
 		case i > 0 && i == len(list)-1:
 			b.WriteString(" or ")
 		case i > 0:
 			b.WriteString(", ")
 		}
-		fmt.Fprint(&b, n)
+		fmt.Fprint(&b, v)
 	}
 	return b.String()
 }

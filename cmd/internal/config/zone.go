@@ -93,11 +93,8 @@ func (z *Zone) settings(file string) map[string]setting {
 // choice parses one of two words: the word in the argument yes sets *to to true, the one in no sets it to false.
 func choice(to *bool, no, yes string) setting {
 	return text(new(string), func(s string) error {
-		if s != no && s != yes {
-			return fmt.Errorf("want %s or %s, not %q", no, yes, s)
-		}
 		*to = s == yes
-		return nil
+		return among(no, yes)(s)
 	})
 }
 
