@@ -1,6 +1,8 @@
 package portals
 
 import (
+	"slices"
+
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
@@ -23,7 +25,10 @@ type asked struct {
 
 	acks, replies bool // whether a tracked ACK, or a tracked REPLY, is awaited; answers to operations with a call (type call) do not count here
 
-	hop nid.NID // the NID to which the latest message without a call was sent, if LNet chose the message's path
+	hop nid.NID // next hop of the latest message without a call, if LNet chose the message's path
+	// went has the NIDs to which messages to the process first went that had no call and named another NID of its
+	// node, since an answer of that process is awaited.
+	went []nid.NID
 
 	calls   *call // list of the operations that have a call of their own (type call), which their answers name; all does not count these
 	tracked int   // number of calls whose answers are tracked
@@ -36,6 +41,9 @@ type answers struct{ acks, replies int32 }
 // manyAsked is the largest number of entries with which the map more is kept for later use. A
 // map that had more entries is freed when it is empty.
 const manyAsked = 32
+
+// maxWent bounds the NIDs of one node in asked.went.
+const maxWent = 8
 
 // to returns the counter of ACKs for a PUT, and that of REPLYs for a GET.
 func (a *answers) to(typ wire.MsgType) *int32 {
@@ -61,6 +69,7 @@ func (a *asked) add(id *nid.ProcessID, typ wire.MsgType) {
 	*a.all.to(typ)++
 	if a.of == (answers{}) {
 		a.first = *id
+		a.went = a.went[:0]
 	}
 	if a.first == *id {
 		*a.of.to(typ)++
@@ -73,6 +82,18 @@ func (a *asked) add(id *nid.ProcessID, typ wire.MsgType) {
 	*n.to(typ)++
 	a.more[*id] = n
 	a.grown = a.grown || len(a.more) > manyAsked
+}
+
+// note notes to which NID a message to a process went.
+func (a *asked) note(id *nid.ProcessID, to *nid.NID) {
+	if *to != id.NID && *id == a.first && len(a.went) < maxWent && !slices.Contains(a.went, *to) {
+		a.went = append(a.went, *to)
+	}
+}
+
+// hasGoneTo reports whether a message to the process first went to the NID of id, without a call, and an answer may come from there.
+func (a *asked) hasGoneTo(id *nid.ProcessID) bool {
+	return a != nil && a.first.PID == id.PID && slices.Contains(a.went, id.NID)
 }
 
 // take notes an answer of exactly this process. It returns false if none is awaited from it.

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -205,32 +204,6 @@ func TestAnswerOverRails(t *testing.T) {
 	net.mustArrive(t, replyHeader(8, handle(md)))
 	if s := table.Node().Stats(); s.RecvCount != 1 {
 		t.Errorf("dropped %v", s.DropReasons)
-	}
-}
-
-// TestAnswerOfMovedNID: a request goes to another NID of the node that it names, and its answer comes from there. Meanwhile discovery
-// has learned that the node has started anew, and does not know yet that this NID is still one of its own. The answer
-// counts; one from an NID to which the request did not go does not.
-func TestAnswerOfMovedNID(t *testing.T) {
-	spec.Covers(t, "PT-32")
-	for _, timeout := range []time.Duration{0, time.Minute} {
-		table, net := newWire(t)
-		far := nid.ProcessID{NID: nid.MustParse("10.9.0.2@tcp9"), PID: nid.LustrePID}
-		table.Node().SetPeer(lnet.Peer{Primary: far.NID, Flags: lnet.PeerMultiRail, NIs: []wire.NIStatus{{NID: far.NID}, {NID: there.NID}}})
-		md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
-		if err := table.Put(portals.PutRequest{MD: md, Ack: true, Target: far, Timeout: timeout}); err != nil {
-			t.Fatal(err)
-		}
-		m := net.next()
-		ack := ackHeader(m.Header.Put().AckMD, 8)
-		net.finalize(m, nil)
-		for _, id := range []nid.NID{there.NID, beside.NID} {
-			table.Node().SetPeer(lnet.Peer{Primary: id, Flags: lnet.PeerMultiRail, NIs: []wire.NIStatus{{NID: id}}})
-		}
-		net.mustArrive(t, from(nid.ProcessID{NID: beside.NID, PID: nid.LustrePID}, ack))
-		wantDrops(t, table, map[string]uint64{"not asked": 1})
-		net.mustArrive(t, from(nid.ProcessID{NID: there.NID, PID: nid.LustrePID}, ack))
-		wantDrops(t, table, map[string]uint64{"not asked": 1})
 	}
 }
 

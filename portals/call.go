@@ -22,7 +22,8 @@ type call struct {
 	offset     int                // offset in the MD of the part used, in bytes
 	length     int                // length of the part used, in bytes
 	ptr        any                // value of PutRequest.OpPtr
-	hop        nid.NID            // the NID to which the message was sent, if LNet chose its path
+	hop        nid.NID            // next hop of the message, if LNet chose its path
+	went       nid.NID            // the NID to which the message went, if LNet chose its path: an NID of the node of id
 	tracked    bool               // the answer is tracked, as the MD demands
 	sample     sample             // whether and since when the operation is timed
 	onlyTimed  bool               // the operation has a call only to be timed
@@ -91,7 +92,8 @@ func (t *Table) newCall(d *md, typ wire.MsgType, r *PutRequest, p part) (*call, 
 	}
 	c := t.calls.at(slot)
 	c.generation++
-	c.typ, c.offset, c.length, c.ptr, c.hop, c.sample = typ, p.offset, p.length, r.OpPtr, nid.NID{}, sample{}
+	c.typ, c.offset, c.length, c.ptr, c.sample = typ, p.offset, p.length, r.OpPtr, sample{}
+	c.hop, c.went = nid.NID{}, nid.NID{}
 	if c.before, c.after = nil, d.asked.calls; c.after != nil {
 		c.after.before = c
 	}
@@ -166,7 +168,7 @@ func (t *Table) isAsked(c *call, id *nid.ProcessID) bool {
 	if c.id.PID != id.PID {
 		return false
 	}
-	if c.hop == id.NID {
+	if c.went == id.NID {
 		return true
 	}
 	for _, there := range t.node.Peer(id.NID).NIs {

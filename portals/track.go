@@ -91,8 +91,8 @@ func (t *Table) awaitCall(d *md, c *call, asked nid.ProcessID, timeout time.Dura
 }
 
 // answeredBy does what answered does, for the sender of a message that arrived: a node may
-// answer from another NID than the one that was asked. That includes the NID to which the request
-// was sent, even if discovery does not know at present that it is one of the node's. The caller holds d.mu.
+// answer from another NID than the one that was asked. That includes the NIDs to which requests
+// went, even if discovery does not know at present that they are the node's. The caller holds d.mu.
 func (t *Table) answeredBy(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
 	if t.answered(d, id, typ) {
 		return true
@@ -102,10 +102,7 @@ func (t *Table) answeredBy(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
 			return true
 		}
 	}
-	if a := d.asked; a != nil && a.hop == id.NID && a.first.PID == id.PID && len(a.more) == 0 { // all answers are awaited from a.first
-		return t.answered(d, &a.first, typ)
-	}
-	return false
+	return d.asked.hasGoneTo(id) && t.answered(d, &d.asked.first, typ)
 }
 
 // startSweeping makes sure that a sweep follows. It takes no lock.
@@ -142,7 +139,8 @@ func (t *Table) sweep() {
 	}
 }
 
-// noteHop notes the next hop of an operation's PUT or GET. The health of that NID falls if no answer comes.
+// noteHop notes the next hop of an operation's PUT or GET, whose health falls if no answer comes, and the NID to which the
+// message went, from which the answer may come.
 func (t *Table) noteHop(o *operation, hop nid.NID) {
 	if o.event.MsgType == wire.Put && o.Header.Put().AckMD.IsNone() {
 		return // no answer is awaited
@@ -155,8 +153,9 @@ func (t *Table) noteHop(o *operation, hop nid.NID) {
 	}
 	if cookieKind(o.answerTo) != cookieCall {
 		d.asked.hop = hop
+		d.asked.note(&o.asked, &o.Header.DestNID)
 	} else if c := t.calls.at(cookieSlot(o.answerTo)); c.is(o.answerTo, d) {
-		c.hop = hop
+		c.hop, c.went = hop, o.Header.DestNID
 	}
 }
 

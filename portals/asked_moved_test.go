@@ -1,0 +1,122 @@
+package portals_test
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// A multi-rail node restarts, and tells this node. Until discovery has confirmed its NIDs, it knows each of them as that of
+// a node of its own. Answers to earlier requests come meanwhile.
+
+// together makes discovery know NIDs as those of one multi-rail node, apart as those of a node each.
+func together(table *portals.Table, ids ...nid.NID) {
+	p := lnet.Peer{Primary: ids[0], Flags: lnet.PeerMultiRail}
+	for _, id := range ids {
+		p.NIs = append(p.NIs, wire.NIStatus{NID: id})
+	}
+	table.Node().SetPeer(p)
+}
+
+func apart(table *portals.Table, ids ...nid.NID) {
+	for _, id := range ids {
+		together(table, id)
+	}
+}
+
+// TestAnswerOfMovedNID: a request goes to another NID of the node that it names, and its answer comes from there. Meanwhile discovery
+// has learned that the node has started anew, and does not know yet that this NID is still one of its own. The answer
+// counts; one from an NID to which the request did not go does not.
+func TestAnswerOfMovedNID(t *testing.T) {
+	spec.Covers(t, "PT-32")
+	for _, timeout := range []time.Duration{0, time.Minute} {
+		table, net := newWire(t)
+		far := nid.ProcessID{NID: nid.MustParse("10.9.0.2@tcp9"), PID: nid.LustrePID}
+		together(table, far.NID, there.NID)
+		md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
+		if err := table.Put(portals.PutRequest{MD: md, Ack: true, Target: far, Timeout: timeout}); err != nil {
+			t.Fatal(err)
+		}
+		m := net.next()
+		ack := ackHeader(m.Header.Put().AckMD, 8)
+		net.finalize(m, nil)
+		apart(table, there.NID, beside.NID)
+		net.mustArrive(t, from(nid.ProcessID{NID: beside.NID, PID: nid.LustrePID}, ack))
+		wantDrops(t, table, map[string]uint64{"not asked": 1})
+		net.mustArrive(t, from(nid.ProcessID{NID: there.NID, PID: nid.LustrePID}, ack))
+		wantDrops(t, table, map[string]uint64{"not asked": 1})
+	}
+}
+
+// TestAnswersOfMovedNIDs: requests of one MD go to several NIDs of a node that the requests do not name. An answer from each
+// counts while discovery does not know whose NIDs these are, also if a later request has not left.
+func TestAnswersOfMovedNIDs(t *testing.T) {
+	spec.Covers(t, "PT-32")
+	table, net := newWire(t)
+	table.TimeOneIn(0)
+	far := nid.ProcessID{NID: nid.MustParse("10.9.0.2@tcp9"), PID: nid.LustrePID}
+	together(table, far.NID, there.NID, beside.NID)
+	md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
+	var sent []*lnd.Message
+	var answers []wire.Header
+	for range 3 {
+		if err := table.Put(portals.PutRequest{MD: md, Ack: true, Target: far}); err != nil {
+			t.Fatal(err)
+		}
+		m := net.next()
+		sent = append(sent, m)
+		answers = append(answers, from(nid.ProcessID{NID: m.Target.NID, PID: nid.LustrePID}, ackHeader(handle(md), 8)))
+	}
+	if answers[0].SrcNID == answers[1].SrcNID {
+		t.Fatalf("both messages went to %v", answers[0].SrcNID)
+	}
+	for _, m := range sent[:2] {
+		net.finalize(m, nil)
+	}
+	apart(table, far.NID, there.NID, beside.NID)
+	for _, h := range answers[:2] {
+		net.mustArrive(t, h)
+	}
+	wantDrops(t, table, map[string]uint64{})
+	net.finalize(sent[2], nil)
+	net.mustArrive(t, answers[2])
+	wantDrops(t, table, map[string]uint64{})
+}
+
+// TestAnswerOfMovedBeyond: the same if the node is beyond a gateway. An answer in the gateway's own name does not count.
+func TestAnswerOfMovedBeyond(t *testing.T) {
+	spec.Covers(t, "PT-32")
+	for _, timeout := range []time.Duration{0, time.Minute} {
+		table, net := newWire(t)
+		named := nid.ProcessID{NID: nid.MustParse("10.9.0.1@tcp9"), PID: nid.LustrePID}
+		other := nid.ProcessID{NID: nid.MustParse("10.9.0.2@tcp9"), PID: nid.LustrePID}
+		if err := table.Node().AddRoute(route.New(named.NID.Net(), there.NID)); err != nil {
+			t.Fatal(err)
+		}
+		together(table, named.NID, other.NID)
+		md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
+		var ack wire.Header
+		for to := (nid.NID{}); to != other.NID; {
+			if err := table.Put(portals.PutRequest{MD: md, Ack: true, Target: named, Timeout: timeout}); err != nil {
+				t.Fatal(err)
+			}
+			m := net.next()
+			to, ack = m.Header.DestNID, ackHeader(m.Header.Put().AckMD, 8)
+			net.finalize(m, nil)
+		}
+		apart(table, named.NID, other.NID)
+		for _, by := range []nid.ProcessID{there, other} {
+			if err := net.arriveFrom(there, from(by, ack), nil); err != nil {
+				t.Fatal(err)
+			}
+			wantDrops(t, table, map[string]uint64{"not asked": 1})
+		}
+	}
+}
