@@ -17,7 +17,7 @@ import (
 func TestPlans(t *testing.T) {
 	spec.Covers(t, "GO-1", "GO-A7", "G-GO-9")
 	sweeps(t)
-	count := effort.Of(16, 16, 1000)
+	count := effort.Seeds(16, 16, 10_000)
 	some := scenariotest.Plans(t, gossipsim.Protocol, scenario.Machines, count, draw, "deaths told")
 	if some < count/2 {
 		t.Errorf("nodes died in %d of %d plans only", some, count)

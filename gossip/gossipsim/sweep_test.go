@@ -79,7 +79,7 @@ func TestFalseDeaths(t *testing.T) {
 	spec.Covers(t, "GO-A1")
 	sweeps(t)
 	some := []int{256, 64}
-	want := effort.Of[uint64](100_000, 100_000, 100_000_000)
+	want := effort.Seeds[uint64](100_000, 100_000, 100_000_000)
 	for _, n := range effort.Of(some, some, []int{256, 16, 64, 8}) {
 		for _, loss := range []float64{0, 0.05, 0.20} {
 			t.Run(fmt.Sprintf("%d nodes, loss %v", n, loss), func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestObsolete(t *testing.T) {
 	some := []int{16, 1000}
 	for _, n := range effort.Of(some, some, []int{16, 128, 1000}) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			samples := 16 * effort.Of[uint64](25_000, 25_000, 10_000_000)
+			samples := 16 * effort.Seeds[uint64](25_000, 25_000, 10_000_000)
 			s, err := gossipsim.Measured{Nodes: n, Columns: 16, Loss: 0.05, Seed: 3}.Sample(t.Context(), samples)
 			if err != nil {
 				t.Fatal(err)

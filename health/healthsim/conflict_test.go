@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ulnet/health/healthsim"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/kit"
@@ -66,7 +67,7 @@ at 65s heal`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed, first := 0, error(nil)
-			count := sweep(10, 20, 400)
+			count := effort.Seeds(10, 20, 400)
 			for seed := range uint64(count) {
 				text := fmt.Sprintf(conflict, tt.servers+6, tt.run, tt.servers, tt.attach, tt.late, tt.servers+1, tt.servers+6, tt.faults)
 				if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, text, seed); err != nil {

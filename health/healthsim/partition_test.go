@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/health/healthsim"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/kit"
@@ -34,7 +35,7 @@ func TestHealedPartition(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-63", "CH-65", "G-CH-6")
 	for _, heal := range []time.Duration{85 * time.Second, 100 * time.Second, 300 * time.Second} {
 		failed, first := 0, error(nil)
-		seeds := sweep(6, 10, 200)
+		seeds := effort.Seeds(6, 10, 200)
 		for seed := range uint64(seeds) {
 			text := fmt.Sprintf(healedPlan, heal+60*time.Second, seed%3, heal)
 			if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, text, seed); err != nil {
@@ -78,7 +79,7 @@ func TestCutOneWay(t *testing.T) {
 		"clients that live": {"1", "at 25s do 3,7 drain on\nat 25s cut 1,4 -> 2,3,5,6,7\nat 66s heal"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(sweep(4, 8, 100)) {
+			for seed := range uint64(effort.Seeds(4, 8, 100)) {
 				text := fmt.Sprintf(oneWay, tt.attach, tt.faults)
 				if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, text, seed); err != nil {
 					t.Fatal(err)

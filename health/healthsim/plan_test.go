@@ -13,20 +13,12 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// sweep returns the number of plans to run in short, full and long test runs.
-func sweep(short, full, long int) int {
-	if effort.Race && !effort.Long() {
-		return short
-	}
-	return effort.Of(short, full, long)
-}
-
 // TestMildPlans: goal G-CH-3, CH-33, CH-35, CH-63, CH-66, CH-67: faults of all kinds that the
 // goal names occur. No healthy client is evicted, and in the end all are connected and the
 // servers agree.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-35", "CH-63", "CH-66", "CH-67", "G-CH-3")
-	count := sweep(60, 150, 10_000)
+	count := effort.Seeds(60, 150, 10_000)
 	p, err := kit.RunPlans(t.Context(), healthsim.Protocol, scenario.Machines, 1, count, healthsim.MildPlan)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +36,7 @@ func TestMildPlans(t *testing.T) {
 // No server has a client that has ended, or an incarnation that was evicted from all servers.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-61", "CH-63")
-	count := sweep(30, 60, 10_000)
+	count := effort.Seeds(30, 60, 10_000)
 	evicted := scenariotest.Plans(t, healthsim.Protocol, scenario.Machines, count, healthsim.WildPlan, "evictions by all")
 	if evicted < count/10 {
 		t.Errorf("clients were evicted in %d of %d plans only", evicted, count)
@@ -56,7 +48,7 @@ func TestWildPlans(t *testing.T) {
 // that ran and reached the servers, and in the end all are connected.
 func TestMostPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-63", "CH-66", "G-CH-3")
-	count := sweep(40, 100, 10_000)
+	count := effort.Seeds(40, 100, 10_000)
 	scenariotest.Plans(t, healthsim.Protocol, scenario.Machines, count, healthsim.MostPlan, "masters lost")
 }
 
@@ -64,7 +56,7 @@ func TestMostPlans(t *testing.T) {
 // minute, beside the faults of mild plans, with slow discovery and slow disks. None is evicted.
 func TestReachPlans(t *testing.T) {
 	spec.Covers(t, "CH-16", "CH-33", "CH-63", "G-CH-3")
-	count := sweep(30, 100, 10_000)
+	count := effort.Seeds(30, 100, 10_000)
 	scenariotest.Plans(t, healthsim.Protocol, scenario.Machines, count, healthsim.ReachPlan, "")
 }
 
@@ -102,7 +94,7 @@ func TestFoundPlans(t *testing.T) {
 func TestPlansOnStacks(t *testing.T) {
 	spec.Covers(t, "CH-33", "G-CH-3")
 	for _, draw := range []func(uint64) string{healthsim.MildPlan, healthsim.WildPlan} {
-		scenariotest.Plans(t, healthsim.Protocol, scenario.Stacks, sweep(2, 4, 1000), draw, "")
+		scenariotest.Plans(t, healthsim.Protocol, scenario.Stacks, effort.Seeds(2, 4, 1000), draw, "")
 	}
 }
 

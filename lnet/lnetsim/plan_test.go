@@ -96,7 +96,7 @@ func (p *plan) settings() {
 func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "LS-3", "LS-4", "LS-5", "LS-6", "LS-8")
 	t.Parallel()
-	count := effort.Of(15, 20, 10_000)
+	count := effort.Seeds(15, 20, 10_000)
 	all, err := kit.RunPlans(t.Context(), Protocol, scenario.Stacks, 1, count, drawPlan)
 	if err != nil {
 		t.Fatal(err)

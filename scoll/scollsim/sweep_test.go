@@ -1,7 +1,6 @@
 package scollsim_test
 
 import (
-	"os"
 	"testing"
 
 	"ulnet/lnd/lndtest/effort"
@@ -15,17 +14,8 @@ import (
 // time, and each member is exactly once in the root's answer or among the missing ones.
 func TestServicePlans(t *testing.T) {
 	spec.Covers(t, "G-SC-8")
-	switch {
-	case os.Getenv("ULNET_LONG") != "":
-		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 10_000)
-		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 1000)
-	case testing.Short():
-		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 30)
-		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 4)
-	default:
-		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 35)
-		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 4)
-	}
+	sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, effort.Seeds(30, 35, 10_000))
+	sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, effort.Seeds(4, 4, 1000))
 }
 
 // TestFaultPlans: SC-3, SC-139 and G-SC-3: networks, hosts and services have faults of all
@@ -33,25 +23,16 @@ func TestServicePlans(t *testing.T) {
 // reported missing, and each incarnation of a node runs the broadcast at most once.
 func TestFaultPlans(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-139", "G-SC-3")
-	switch {
-	case os.Getenv("ULNET_LONG") != "":
-		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 10_000)
-		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 1000)
-	case testing.Short():
-		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 60)
-		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 6)
-	default:
-		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 80)
-		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 8)
-	}
+	sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, effort.Seeds(60, 80, 10_000))
+	sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, effort.Seeds(6, 8, 1000))
 }
 
 // TestErringPlans: SC-A20, SC-158: discovery errs as gossip does while broadcasts go out. The expectations are those of
 // TestFaultPlans.
 func TestErringPlans(t *testing.T) {
 	spec.Covers(t, "SC-158", "SC-A20")
-	sweep(t, scollsim.ErringPlan, "members not reached", scenario.Machines, effort.Of(25, 30, 5000))
-	sweep(t, scollsim.ErringPlan, "members not reached", scenario.Stacks, effort.Of(3, 4, 500))
+	sweep(t, scollsim.ErringPlan, "members not reached", scenario.Machines, effort.Seeds(25, 30, 5000))
+	sweep(t, scollsim.ErringPlan, "members not reached", scenario.Stacks, effort.Seeds(3, 4, 500))
 }
 
 // TestFloodPlans: SC-3, SC-A30: as TestFaultPlans, but members have few slots, and several
@@ -59,20 +40,8 @@ func TestErringPlans(t *testing.T) {
 // reported as busy has not run the request.
 func TestFloodPlans(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-A30")
-	sweep := func(level scenario.Level, plans int) {
-		sweep(t, scollsim.FloodPlan, "requests that were held", level, plans)
-	}
-	switch {
-	case os.Getenv("ULNET_LONG") != "":
-		sweep(scenario.Machines, 5000)
-		sweep(scenario.Stacks, 500)
-	case testing.Short():
-		sweep(scenario.Machines, 20)
-		sweep(scenario.Stacks, 3)
-	default:
-		sweep(scenario.Machines, 25)
-		sweep(scenario.Stacks, 4)
-	}
+	sweep(t, scollsim.FloodPlan, "requests that were held", scenario.Machines, effort.Seeds(20, 25, 5000))
+	sweep(t, scollsim.FloodPlan, "requests that were held", scenario.Stacks, effort.Seeds(3, 4, 500))
 }
 
 // sweep runs random plans, and checks their expectations. In at least a third of them the given

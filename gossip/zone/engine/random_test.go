@@ -12,10 +12,10 @@ import (
 )
 
 // eachSeed tries random plans, as many as the level of effort asks for. It splits them into
-// parts that run in parallel, so that the ten thousand seeds of a long run use all cores.
-func eachSeed(t *testing.T, short, normal, long uint64, try func(t *testing.T, seed uint64)) {
+// parts that run in parallel, so that a long run uses all cores.
+func eachSeed(t *testing.T, few, some, all uint64, try func(t *testing.T, seed uint64)) {
 	const parts = 4
-	count := effort.Of(short, normal, long)
+	count := effort.Seeds(few, some, all)
 	for part := range uint64(parts) {
 		t.Run(fmt.Sprintf("part %d", part+1), func(t *testing.T) {
 			t.Parallel()

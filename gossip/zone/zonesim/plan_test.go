@@ -12,15 +12,6 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// sweep returns one of three numbers of plans to run: for a short, a full or a long test run. A
-// run under the race detector counts as short unless it is long.
-func sweep(short, full, long int) int {
-	if effort.Race && !effort.Long() {
-		return short
-	}
-	return effort.Of(short, full, long)
-}
-
 // plans runs a number of plans, and returns in how many of them nodes were removed.
 func plans(t *testing.T, level scenario.Level, count int, draw func(seed uint64) string) int {
 	t.Helper()
@@ -32,7 +23,7 @@ func plans(t *testing.T, level scenario.Level, count int, draw func(seed uint64)
 // removed in that time. In the end all views, all attributes and the census are right.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-3", "MS-9", "MS-10", "MS-71", "MS-100", "G-MS-8")
-	count := sweep(16, 20, 10_000)
+	count := effort.Seeds(16, 20, 10_000)
 	mild := func(seed uint64) string { return mildPlan(seed, 300*time.Millisecond) }
 	if some := plans(t, scenario.Machines, count, mild); some < count/2 {
 		t.Errorf("nodes were removed in %d of %d plans only", some, count)
@@ -54,7 +45,7 @@ func TestPlansOfDelegates(t *testing.T) {
 // attributes and the census become right in the end.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-2", "MS-71", "MS-100", "MS-A7", "MS-A9")
-	count := sweep(12, 16, 10_000)
+	count := effort.Seeds(12, 16, 10_000)
 	if some := plans(t, scenario.Machines, count, wildPlan); some < count/3 {
 		t.Errorf("nodes were removed in %d of %d plans only", some, count)
 	}
@@ -65,7 +56,7 @@ func TestWildPlans(t *testing.T) {
 // census are right.
 func TestCutPlans(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-9", "MS-A7", "G-MS-10")
-	count := sweep(8, 12, 3000)
+	count := effort.Seeds(8, 12, 3000)
 	if some := plans(t, scenario.Machines, count, cutPlan); some < count/4 {
 		t.Errorf("nodes were removed in %d of %d plans only", some, count)
 	}

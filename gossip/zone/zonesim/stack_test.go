@@ -23,7 +23,7 @@ func TestPlansOnStacks(t *testing.T) {
 	mild := func(seed uint64) string { return mildPlan(seed, 20*time.Millisecond) }
 	for name, draw := range map[string]func(uint64) string{"mild": mild, "wild": wildPlan} { // any order: each kind of plan runs by itself
 		t.Run(name, func(t *testing.T) {
-			count := sweep(3, 3, 300)
+			count := effort.Seeds(3, 3, 300)
 			if some := plans(t, scenario.Stacks, count, draw); some < count/3 {
 				t.Errorf("nodes were removed in %d of %d plans only", some, count)
 			}

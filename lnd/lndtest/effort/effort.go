@@ -1,6 +1,6 @@
 // Package effort says how much work a test does that has no end by itself: how many seeds, sizes and
 // rounds it tries. There are three levels: short (go test -short, make check), normal (make test) and
-// long (ULNET_LONG=1, make test-long).
+// long (ULNET_LONG=1, make test-long). ULNET_LONG=sweep is long too, with all seeds of sweeps.
 package effort
 
 import (
@@ -20,6 +20,22 @@ func Of[T any](short, normal, long T) T {
 		return short
 	}
 	return normal
+}
+
+// sweeping reports whether sweeps try all of their seeds (ULNET_LONG=sweep), which takes a night.
+func sweeping() bool { return os.Getenv("ULNET_LONG") == "sweep" }
+
+// Seeds returns how many seeds a sweep tries: few, some or all of them. A long run tries a tenth of all,
+// unless it is sweeping, so that the long suite fits into an hour. A run under the race detector tries few,
+// unless it is long.
+func Seeds[T ~int | ~uint64](few, some, all T) T {
+	switch {
+	case sweeping():
+		return all
+	case Race && !Long():
+		return few
+	}
+	return Of(few, some, max(some, all/10))
 }
 
 // Some returns every nth case in a short run and all of them otherwise.

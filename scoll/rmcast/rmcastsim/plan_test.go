@@ -10,15 +10,12 @@ import (
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
-// plans runs random plans. At least a quarter of them must need repairs.
-func plans(t *testing.T, level scenario.Level, short, full, long int, draw func(seed uint64) string) {
+// plans runs random plans: few, some or all, see effort.Seeds. At least a quarter of them must need repairs.
+func plans(t *testing.T, level scenario.Level, few, some, all int, draw func(seed uint64) string) {
 	t.Helper()
-	count := effort.Of(short, full, long)
-	if effort.Race && !effort.Long() {
-		count = short
-	}
-	if some := scenariotest.Plans(t, rmcastsim.Protocol, level, count, draw, "datagrams sent again"); some < count/4 {
-		t.Errorf("datagrams were sent again in %d of %d plans only", some, count)
+	count := effort.Seeds(few, some, all)
+	if repaired := scenariotest.Plans(t, rmcastsim.Protocol, level, count, draw, "datagrams sent again"); repaired < count/4 {
+		t.Errorf("datagrams were sent again in %d of %d plans only", repaired, count)
 	}
 }
 
