@@ -104,8 +104,8 @@ demo: build ## three nodes on loopback exchange messages, decoded; NET=o2ib on R
 	@bin/demo --net $(or $(NET),tcp)
 
 check: CHECKED = $(shell .ci/changed -w)
-check: static commands ## fast: format, vet and staticcheck of packages that differ from HEAD, arrows, short tests
-	@ULNET_RUN=$$$$-$$(date +%s) GOGC=$(TESTGC) ULNET_BIN=$(CURDIR)/bin/test .ci/each $(GO) test -vet=off -skip "^$$(.ci/host)\$$" -short -ldflags=-s -p 3 -parallel 4 -- ./...
+check: static commands ## fast: format, vet, staticcheck and short tests of what differs from HEAD, short tests of what imports it, arrows
+	@ULNET_RUN=$$$$-$$(date +%s) GOGC=$(TESTGC) ULNET_BIN=$(CURDIR)/bin/test .ci/each $(GO) test -vet=off -skip "^$$(.ci/host)\$$" -short -ldflags=-s -p 3 -parallel 4 -- $$(.ci/near)
 
 test: ## all tests, and under the race detector those with goroutines
 	@.ci/test
