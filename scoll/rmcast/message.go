@@ -72,9 +72,9 @@ func (s *Sending) free() {
 // Send sends a message to all members, this node included. It returns when all members on the
 // list under which it was sent have delivered it or have ended since
 // (RM-2). A member has ended if it died, according to the View or an administrator, if it left,
-// or if it joined again as another member. Result names these members. data may be reused when
-// Send returns. If ctx ends first, the message may still be delivered; the error also says
-// whether the group has no manager.
+// or if it joined again as another member, unless it had been left behind because it was silent. Result
+// names these members. data may be reused when Send returns. If ctx ends first, the message may still be
+// delivered; the error also says whether the group has no manager.
 //
 //	ErrInHandler  called by a handler: nothing was sent; see Post
 //	ErrTooLong    longer than a window

@@ -46,7 +46,7 @@ type managed struct {
 type departure struct {
 	id     wire.ID
 	last   wire.Version
-	silent bool // the member was silent; it may be alive
+	silent bool // the member was left behind for its silence, and its process may be alive; whether it counts as a voter is in Manager.base
 	again  bool // the node may join again even if there is no room for further nodes, see readmit
 }
 

@@ -48,8 +48,20 @@ func (g *Manager) failures(probes []*probe) {
 	}
 	slices.SortStableFunc(failed, func(a, b wire.ID) int { return r.failed[b] - r.failed[a] })
 	for _, id := range failed {
-		g.departs(id, !g.ended(id) && !r.most(r.ended[id]))
+		g.departs(id, g.mayLive(id, &r))
 	}
+}
+
+// mayLive reports whether the process of a failed member may be alive. If a member calls it silent, an earlier manager has
+// left it behind, and it may have joined again: then a later incarnation of its node does not show that it has ended.
+func (g *Manager) mayLive(id wire.ID, r *reports) bool {
+	switch {
+	case g.dead[id.NID] || r.most(r.ended[id]):
+		return false
+	case r.failed[id] > r.ended[id]:
+		return true
+	}
+	return !g.ended(id)
 }
 
 // reports counts what the members that answered a search say of failed members. A node counts once, even if it has

@@ -154,11 +154,12 @@ func (g *Manager) watch() {
 }
 
 // discount takes members that were left behind out of the electorate when they are known to have ended, as when their
-// node has joined again.
+// node has joined again. Lists go on calling such a member silent unless its node has died: if only its membership has
+// ended, its process goes on, and lacks the messages that waited for it.
 func (g *Manager) discount() {
 	for i := range g.departed {
 		if d := &g.departed[i]; d.silent && g.ended(d.id) {
-			d.silent = false
+			d.silent = !g.dead[d.id.NID]
 			g.base.remove(d.id)
 		}
 	}
