@@ -124,3 +124,27 @@ func TestSilentBefore(t *testing.T) {
 		t.Errorf("%d silent ones of %d vote", o.Silent, o.Of)
 	}
 }
+
+// TestEndedVoter: RM-A18: a member answers a new manager and then dies, or most members say that it has ended. It does not
+// count as a voter any more, but one that does not answer does.
+func TestEndedVoter(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	for _, says := range []bool{false, true} {
+		s, list, ended := newSearch(), []sim.NodeID{1, 2, 3, 4, 5}, []wire.ID(nil)
+		if says {
+			ended = []wire.ID{testID(4)}
+		}
+		s.begin(list[:4]...)
+		for _, host := range list[:3] {
+			s.answer(3, host, list, ended...)
+		}
+		s.answer(3, 4, list)
+		if !says {
+			s.g.Step(4, Input{Kind: Health, From: hostNID(4)}, &s.out)
+		}
+		s.g.Step(s.g.collect.by, Input{}, &s.out)
+		if o := &s.g.latest; len(o.Members) != 3 || o.Of != 4 || o.Silent != 1 {
+			t.Errorf("most say so: %v: %d members, and %d silent ones of %d vote", says, len(o.Members), o.Silent, o.Of)
+		}
+	}
+}

@@ -110,10 +110,14 @@ func (g *Manager) oust(failed []wire.ID) {
 	}
 }
 
-// departs records a failed member, if there is room for it. There may be none if a lying member has invented others.
+// departs records a failed member, if there is room for it. There may be none if a lying member has invented others. A
+// member that has ended counts in no majority any more.
 // Members keep room for themselves, and so do those about which gather has to decide yet: if they fail later, a list must
 // not name more members and departed members than the buffers of members have room for.
 func (g *Manager) departs(id wire.ID, silent bool) {
+	if !silent {
+		g.base.remove(id)
+	}
 	if len(g.departed)+len(g.members)+len(g.leavers)+g.collect.pending < g.most() {
 		g.departed = append(g.departed, departure{id: id, last: g.version, silent: silent})
 	}
