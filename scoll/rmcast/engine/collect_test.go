@@ -207,25 +207,6 @@ func TestFailureNamedTwice(t *testing.T) {
 	s.publishes(t, []sim.NodeID{1, 2}, []sim.NodeID{3, 4})
 }
 
-// TestFailuresOfOneNode: RM-A8, RM-A9: a node answers a new manager in the names of five members of its own, and each says
-// that the two other members have failed. That is what one node says: the others stay, and its members are expelled.
-func TestFailuresOfOneNode(t *testing.T) {
-	spec.Covers(t, "RM-A8", "RM-A9")
-	s := newSearch()
-	s.begin(1, 2)
-	for inc := range uint64(5) {
-		o := wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}, Group: testGroup, Incarnation: 7 + inc, MTU: 2048}
-		s.g.Step(2, Input{Kind: Instructed, From: hostNID(3), Data: o.AppendTo(nil)}, &s.out)
-		o.Kind, o.Epoch, o.Window = wire.OrderKnown, s.g.epoch, 1
-		o.Members, o.Departed = []wire.Member{{ID: wire.ID{NID: hostNID(3), Incarnation: o.Incarnation}}}, []wire.ID{testID(1), testID(2)}
-		s.g.Step(2, Input{Kind: Instructed, From: hostNID(3), Data: o.AppendTo(nil)}, &s.out)
-	}
-	s.answer(3, 1, []sim.NodeID{1, 2, 3})
-	s.answer(3, 2, []sim.NodeID{1, 2, 3})
-	s.g.Step(s.g.collect.by, Input{}, &s.out)
-	s.publishes(t, []sim.NodeID{1, 2}, []sim.NodeID{3})
-}
-
 // TestManyFormerMembers: RM-A8: members tell a new manager of more failed members than the group may have members. A node
 // that asks to join with the ID of any of these has to take another one.
 func TestManyFormerMembers(t *testing.T) {

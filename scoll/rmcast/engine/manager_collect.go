@@ -18,7 +18,7 @@ type collect struct {
 	probes   []*probe           // members to which the manager has sent its query
 	byID     map[wire.ID]*probe // the same probes, by member
 	answered int                // number of probes that have been answered
-	pending  int                // at the end of the search: probes about which gather has to decide yet, see departs
+	pending  map[wire.ID]bool   // at the end of the search: slots for probes about which gather has to decide yet, see departs
 	ballots  []ballot           // lists that members have reported
 	over     bool               // all known members have been asked: the search is over
 	againAt  time.Duration      // after a failed search: when members that report are asked again
@@ -176,13 +176,11 @@ func (g *Manager) gather() {
 	g.elected(latest)
 	c.end()
 	g.free = wire.Version{}
-	for _, p := range probes {
-		c.pending += p.slots()
-	}
+	c.pending = slotsOf(probes)
 	g.failures(probes)
 	var over []*probe
 	for _, p := range probes {
-		c.pending -= p.slots()
+		delete(c.pending, p.slot())
 		switch {
 		case g.find(p.ID) != nil: // nothing to do: the member has joined this manager meanwhile
 		case g.isDeparted(p.ID):

@@ -118,25 +118,40 @@ func (g *Manager) departs(id wire.ID, silent bool) {
 	if !silent {
 		g.base.remove(id)
 	}
-	if len(g.departed)+len(g.members)+len(g.leavers)+g.collect.pending < g.most() {
+	if len(g.departed)+len(g.members)+len(g.leavers)+len(g.collect.pending) < g.most() {
 		g.departed = append(g.departed, departure{id: id, last: g.version, silent: silent})
 	}
 }
 
-// slots returns how many slots in the list of departed members are kept for a probe: none if it has not answered and
-// only one member has named it, which may have invented it.
-func (p *probe) slots() int {
-	if p.answered || p.named > 1 {
-		return 1
+// hasSlot reports whether a slot on the next list is kept for a probe, which will be a member or a departed one: not if it
+// has not answered and only one member has named it, which may have invented it.
+func (p *probe) hasSlot() bool { return p.answered || p.named > 1 }
+
+// slot returns the slot that is kept for a probe: its own if several members have named it, otherwise that of its node. A
+// node can answer in the names of many members that it invents, and at most one of them becomes a member.
+func (p *probe) slot() wire.ID {
+	if p.named > 1 {
+		return p.ID
 	}
-	return 0
+	return wire.ID{NID: p.NID}
+}
+
+// slotsOf returns the slots that are kept for probes.
+func slotsOf(probes []*probe) map[wire.ID]bool {
+	slots := make(map[wire.ID]bool, len(probes))
+	for _, p := range probes {
+		if p.hasSlot() {
+			slots[p.slot()] = true
+		}
+	}
+	return slots
 }
 
 // asked counts the members in a search that gather may put on the list: at most one on each node, see outlived.
 func (g *Manager) asked() int {
 	nodes := make(map[nid.NID]bool)
 	for _, p := range g.collect.probes {
-		if p.slots() > 0 && !g.ended(p.ID) {
+		if p.hasSlot() && !g.ended(p.ID) {
 			nodes[p.NID] = true
 		}
 	}

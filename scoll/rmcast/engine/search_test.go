@@ -137,26 +137,6 @@ func TestJoinsAfterVote(t *testing.T) {
 	s.publishes(t, []sim.NodeID{9}, nil)
 }
 
-// TestRoomBesideOneNode: RM-40: a node answers a new manager in the names of as many members of its own as a group may have.
-// At most one of them can stay, so there is room for another node.
-func TestRoomBesideOneNode(t *testing.T) {
-	spec.Covers(t, "RM-40")
-	s := newSearch()
-	s.g.cfg.Members = 4
-	s.begin(2)
-	for i := range uint64(4) {
-		o := wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}, Group: testGroup, Incarnation: 20 - i, MTU: 2048}
-		s.g.Step(2, Input{Kind: Instructed, From: hostNID(1), Data: o.AppendTo(nil)}, &s.out)
-		o.Kind, o.Epoch, o.Window = wire.OrderKnown, s.g.epoch, 1
-		o.Members = []wire.Member{{ID: wire.ID{NID: hostNID(1), Incarnation: o.Incarnation}}}
-		s.g.Step(2, Input{Kind: Instructed, From: hostNID(1), Data: o.AppendTo(nil)}, &s.out)
-	}
-	s.told(3, 9, &wire.Order{Kind: wire.OrderJoin})
-	if s.g.stats.Full > 0 || len(s.g.members) != 1 {
-		t.Errorf("%d requests found no room, %d nodes have joined", s.g.stats.Full, len(s.g.members))
-	}
-}
-
 // TestJoinsInLongSearch: RM-A9: one of two managers knows of no list, most members of an old one answer it, and a node joins.
 // Then the manager stands still for so long that these answers may not hold any more. The node does not become a group
 // of its own: the manager gives up, so that the members can be asked again.
