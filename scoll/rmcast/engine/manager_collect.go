@@ -138,9 +138,11 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 	p.joined.limits(&g.cfg, o)
 }
 
-// expires reports whether the search has taken so long that members may have withdrawn their
-// promise (see Machine.returns). That happens when the process was paused.
-func (g *Manager) expires() bool { return g.now > g.collect.began+4*g.cfg.Collect }
+// expires reports whether the search has taken so long that members may have withdrawn their promise in favor of another
+// manager, if there is one (see Machine.returns). That happens when the process was paused.
+func (g *Manager) expires() bool {
+	return len(g.cfg.Managers) > 1 && g.now > g.collect.began+4*g.cfg.Collect
+}
 
 // open reports whether answers may still come. If the time is up, but this process was stopped and notices it late,
 // answers may wait to be read: then the search goes on for as long as the process was late, at most for a Heartbeat.
@@ -260,10 +262,12 @@ func (g *Manager) unbacked() {
 		g.setAlone(true)
 		w.manager, w.heardAt = nid.NID{}, g.now
 	case !g.version.IsValid() && !w.list.Version.IsValid() && len(g.members) > 0 && !g.expires(): // nodes have joined during the search: they are the group
+		g.collect.againAt = g.now + g.cfg.Takeover // members that report later are asked again soon, since most of them may be heard then
 	case !g.version.IsValid() && len(g.cfg.Managers) > 1:
 		g.setAlone(true)
 		g.resign(nid.NID{}, g.epoch)
 	case !g.version.IsValid():
+		g.members, g.changed = nil, false // nodes that have joined during the search are refused like later ones
 		g.setAlone(true)
 	}
 }
