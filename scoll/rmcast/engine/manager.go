@@ -83,7 +83,8 @@ type Manager struct {
 	began        map[nid.NID]beginning // when the present incarnation of each node was first heard of
 	delays       map[nid.NID]delayed
 	base         electorate
-	alone        bool          // the manager hears too few members
+	alone        bool          // the manager hears too few members to change the group, or to be elected
+	toldAlone    bool          // what the user was told of that, see tellAlone
 	watchAt      time.Duration // when to check next for silent members
 	patientAt    time.Duration // silence before this instant does not count
 	beatAt       time.Duration
@@ -130,6 +131,7 @@ func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	} else {
 		g.takeTurn()
 	}
+	g.tellAlone()
 	g.out = nil
 	return max(g.wake(), now+1)
 }

@@ -173,7 +173,7 @@ func (g *Manager) gather() {
 		return
 	}
 	probes, ballots := c.probes, c.ballots
-	g.setAlone(false)
+	g.alone = false
 	g.patientAt, g.watchAt = g.now, g.now+g.cfg.Heartbeat
 	g.elected(latest)
 	c.end()
@@ -259,15 +259,15 @@ func (g *Manager) unbacked() {
 		// begins without them, so that the nodes that want to join need not wait for them.
 		g.elect()
 	case g.role == standby:
-		g.setAlone(true)
+		g.alone = true
 		w.manager, w.heardAt = nid.NID{}, g.now
 	case !g.version.IsValid() && !w.list.Version.IsValid() && len(g.members) > 0 && !g.expires(): // nodes have joined during the search: they are the group
 		g.collect.againAt = g.now + g.cfg.Takeover // members that report later are asked again soon, since most of them may be heard then
 	case !g.version.IsValid() && len(g.cfg.Managers) > 1:
-		g.setAlone(true)
+		g.alone = true
 		g.resign(nid.NID{}, g.epoch)
 	case !g.version.IsValid():
 		g.members, g.changed = nil, false // nodes that have joined during the search are refused like later ones
-		g.setAlone(true)
+		g.alone = true
 	}
 }

@@ -30,7 +30,7 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 	g.spoke(from, o.Incarnation)
 	g.fail(false, func(m *managed) bool { return m.NID == from })
 	if g.alone && g.noneLeft() {
-		g.setAlone(false)
+		g.alone = false
 	}
 	switch {
 	case g.alone:

@@ -169,21 +169,21 @@ func (g *Manager) discount() {
 func (g *Manager) weigh() {
 	g.discount()
 	before := g.alone
-	g.setAlone(len(g.base.ids) > 0 && !g.hearsMost(noMember))
+	g.alone = len(g.base.ids) > 0 && !g.hearsMost(noMember)
 	if before && !g.alone {
 		g.patientAt = g.now
 	}
 }
 
-// setAlone records whether this manager hears too few members to change the group, or to be
-// elected, and tells the user of changes.
-func (g *Manager) setAlone(alone bool) {
-	if alone == g.alone {
+// tellAlone tells the user when this manager begins or ceases to hear too few members to change the group, or to be
+// elected. While a manager without a list searches, that is not known yet.
+func (g *Manager) tellAlone() {
+	if g.alone == g.toldAlone || g.role == active && !g.version.IsValid() && len(g.collect.probes) > 0 {
 		return
 	}
-	g.alone = alone
+	g.toldAlone = g.alone
 	e := Effect{Kind: Quorum}
-	if alone {
+	if g.alone {
 		g.stats.Alone++
 		e.Why = ErrQuorum
 	}

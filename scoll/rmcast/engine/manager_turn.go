@@ -104,7 +104,7 @@ func (g *Manager) ownEpoch(least uint64) uint64 {
 // elect makes this manager active, with an epoch above all epochs that it has heard of, and
 // asks the members what they know. It refuses no node that asks to join before the search has failed.
 func (g *Manager) elect() {
-	g.setAlone(false)
+	g.alone = false
 	w := &g.standby
 	w.epoch = max(w.epoch, w.hearsay)
 	g.role, g.epoch = active, g.ownEpoch(max(g.cfg.Incarnation, w.epoch+1))
@@ -139,7 +139,7 @@ func (g *Manager) resign(to nid.NID, epoch uint64) {
 		g.collect.end()
 	}
 	if to.IsValid() {
-		g.setAlone(false)
+		g.alone = false
 	}
 	w.manager, w.ruled, w.heardAt = to, epoch, g.now
 	w.epoch = max(w.epoch, epoch)

@@ -65,3 +65,36 @@ func TestJoinsInFailedSearchAgain(t *testing.T) {
 		t.Errorf("alone %v, %d members", s.g.alone, len(s.g.members))
 	}
 }
+
+// TestToldOnce: RM-A9: the only member that a manager can ask allows it again and again to take over, and then does not
+// answer. The user is told once that too few members are heard.
+func TestToldOnce(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	s, told := newSearch(hostNID(98)), 0
+	s.begin(1)
+	for now := time.Duration(1); now < time.Minute; {
+		s.out.Reset()
+		now = s.g.Step(now, Input{}, &s.out)
+		told += s.quorums()
+		if s.g.role == standby && len(s.g.collect.probes) > 0 {
+			o := wire.Order{Kind: wire.OrderKnown, Flags: wire.OrderVote, You: 1, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}, Window: 1}
+			o.Members = []wire.Member{{ID: testID(1)}}
+			s.told(now, 1, &o)
+			told += s.quorums()
+		}
+	}
+	if told != 1 || s.g.stats.Collections < 10 || s.g.stats.Alone != 1 {
+		t.Errorf("the user is told %d times, %+v", told, s.g.stats)
+	}
+}
+
+// quorums counts how often the user is told whether enough members are heard, in the effects so far, which it drops.
+func (s *search) quorums() (n int) {
+	for _, e := range s.out.Effects {
+		if e.Kind == Quorum {
+			n++
+		}
+	}
+	s.out.Reset()
+	return n
+}
