@@ -172,7 +172,7 @@ func (g *Manager) gather() {
 		g.unbacked()
 		return
 	}
-	probes, ballots := c.probes, c.ballots
+	probes, ballots, joined := c.probes, c.ballots, slices.Clone(g.members)
 	g.alone = false
 	g.patientAt, g.watchAt = g.now, g.now+g.cfg.Heartbeat
 	g.elected(latest)
@@ -204,6 +204,7 @@ func (g *Manager) gather() {
 		g.departs(p.ID, !g.ended(p.ID))
 		g.expel(p.ID)
 	}
+	g.makeRoom(joined)
 	g.separate()
 	g.publish(true)
 }

@@ -83,6 +83,17 @@ func (g *Manager) room(id nid.NID) bool {
 	return g.next != 0 && len(g.members)+g.asked() < g.cfg.Members && (!g.crowded() || g.returns(id))
 }
 
+// makeRoom takes nodes that joined during a search off the next list if there are more members now than the group may have.
+// These nodes have had no list yet, and go on asking to join.
+func (g *Manager) makeRoom(joined []*managed) {
+	for _, m := range slices.Backward(joined) {
+		if len(g.members) > g.cfg.Members && !m.listed {
+			g.members = slices.DeleteFunc(g.members, func(x *managed) bool { return x == m })
+			g.stats.Full++
+		}
+	}
+}
+
 // add puts a member on the manager's next list.
 func (g *Manager) add(m *managed) {
 	g.members = append(g.members, m)

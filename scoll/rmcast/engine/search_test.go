@@ -159,3 +159,19 @@ func TestFullWhileSearching(t *testing.T) {
 	s.answer(4, 4, list)
 	s.publishes(t, list, nil)
 }
+
+// TestFullAfterSearch: RM-40: a node asks to join before the first of as many members as the group may have has answered a
+// new manager. The node has to wait, so the group does not become larger than it may be.
+func TestFullAfterSearch(t *testing.T) {
+	spec.Covers(t, "RM-40")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3, 4}
+	s.g.cfg.Members = 4
+	s.begin(1)
+	s.told(2, 9, &wire.Order{Kind: wire.OrderJoin})
+	for _, host := range list {
+		s.answer(3, host, list)
+	}
+	if s.publishes(t, list, nil); s.g.stats.Full != 1 {
+		t.Errorf("%d requests found no room", s.g.stats.Full)
+	}
+}
