@@ -103,16 +103,15 @@ func (s *peerSet) Step(now time.Duration, in peerIn, out *peerOut) time.Duration
 	switch {
 	case s.retryAt > 0:
 		return s.retryAt
-	case s.queued && !s.expecting() && s.acceptPending(now):
+	case s.lacks() && s.acceptPending(now):
 		return s.acceptedAt + acceptTimeout
 	}
 	return machine.Never
 }
 
-// send requests connections if messages wait and there is no connection, nor any to expect. A redial does not count, because
-// forged packets can delay redials.
+// send requests connections if messages wait and there is no connection, nor any to expect.
 func (s *peerSet) send(now time.Duration, out *peerOut) {
-	if s.queued && (s.redial || !s.expecting()) && !s.acceptPending(now) {
+	if s.lacks() && !s.acceptPending(now) {
 		s.peerWins, s.redial = false, false
 		s.connecting += s.cfg.connsPerPeer
 		out.connect = s.cfg.connsPerPeer
@@ -121,7 +120,7 @@ func (s *peerSet) send(now time.Duration, out *peerOut) {
 
 // stale requests a connection once, so that the peer closes those of an earlier incarnation of
 // this NI. If the peer refuses (CONN_STALE) or does not answer, that is no failure: lnet is not
-// told. A message that is sent meanwhile does not wait for it, see send.
+// told. A message that is sent meanwhile does not wait for it, see lacks.
 func (s *peerSet) stale(out *peerOut) {
 	if !s.expecting() && s.accepting == 0 {
 		s.redial, s.connecting, out.connect = true, 1, 1
@@ -130,6 +129,10 @@ func (s *peerSet) stale(out *peerOut) {
 
 // expecting reports whether a connection is established, requested, or to be requested.
 func (s *peerSet) expecting() bool { return s.have+s.connecting > 0 || s.retryAt > 0 }
+
+// lacks reports whether messages wait for which this side has no connection and has requested none. A redial does not
+// count, because forged packets can delay redials.
+func (s *peerSet) lacks() bool { return s.queued && (s.redial || !s.expecting()) }
 
 // idle reports whether the set has no state that must be kept.
 func (s *peerSet) idle() bool { return !s.expecting() && s.accepting == 0 }
@@ -181,7 +184,7 @@ func (s *peerSet) failed(now time.Duration, err *Error, out *peerOut) {
 // side requests a connection for the messages that wait, and lnet is not told.
 func (s *peerSet) acceptFailed(now time.Duration, out *peerOut) {
 	s.accepting--
-	if !s.expecting() && !s.acceptPending(now) {
+	if (s.lacks() || !s.expecting()) && !s.acceptPending(now) {
 		s.vain = s.again(now, true, out)
 	}
 }

@@ -116,3 +116,42 @@ func TestRaceYields(t *testing.T) {
 		})
 	}
 }
+
+// TestAcceptedInRedial: forged packets cause a redial, and an accepted request of the peer that is forged, too. A message
+// waits for that request for no longer than a second, and for the redial not at all.
+func TestAcceptedInRedial(t *testing.T) {
+	accepted := func() *setHarness { // a redial is under way, and a request of the peer was accepted
+		h := newSetHarness(t, highNID, lowNID)
+		h.step(peerIn{kind: peerStale})
+		h.now += freshAttempt
+		if out := h.request(); out.why != kib.ConnRace {
+			t.Fatalf("%+v", out)
+		}
+		if out := h.request(); out.why != 0 {
+			t.Fatalf("%+v", out)
+		}
+		return h
+	}
+	h := accepted()
+	if out := h.fails(peerAcceptFailed, PeerClosed); out.connect != 1 || h.s.ask().redial {
+		t.Errorf("the peer's request has failed: %+v; asks for %+v", out, h.s.ask())
+	}
+	if out := h.fails(peerFailed, Unreachable); out.connect != 0 || out.failPending || out.down {
+		t.Errorf("the redial has failed: %+v", out)
+	}
+	if out := h.fails(peerFailed, Unreachable); !out.failPending || !out.down || !h.s.idle() {
+		t.Errorf("the request for the message has failed: %+v", out)
+	}
+	h = accepted()
+	if out := h.step(peerIn{kind: peerSend, queued: true}); out.connect != 0 || h.wake != h.now+acceptTimeout {
+		t.Fatalf("%+v, wakes at %v", out, h.wake)
+	}
+	h.now = h.wake
+	if out := h.step(peerIn{kind: peerTimer, queued: true}); out.connect != 1 {
+		t.Errorf("no answer of the peer for %v: %+v", acceptTimeout, out)
+	}
+	h = accepted()
+	if out := h.step(peerIn{kind: peerAcceptFailed, err: newError(PeerClosed, lustre(lowNID), nil)}); out.connect != 0 || !h.s.ask().redial {
+		t.Errorf("no message waits: %+v; asks for %+v", out, h.s.ask())
+	}
+}
