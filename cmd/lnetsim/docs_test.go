@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
 )
 
@@ -89,6 +90,7 @@ func TestTuningSweeps(t *testing.T) { testSweeps(t, tuningPage, 2) }
 
 // testSweeps runs the sweeps of a page, which must have at least the given number of them.
 func testSweeps(t *testing.T, page string, least int) {
+	effort.OneGoroutine(t) // one goroutine is enough here, as TestSweep runs several plans at a time
 	text := root(t, page)
 	list := commands(text, "lnetsim sweep ")
 	if len(list) < least {

@@ -54,12 +54,12 @@ func Some[T any](nth int, cases []T) []T {
 // test already. It does so in long runs, and under the race detector in all runs that are not short.
 func Variants() bool { return Long() || Race && !testing.Short() }
 
-// OneGoroutine skips a test in short runs under the race detector, because one goroutine does everything in
-// it, as in simulations, so that there can be no data race. In all other runs the test runs.
+// OneGoroutine skips a test under the race detector, unless the run is long, because one goroutine does
+// everything in it, as in simulations, so that there can be no data race.
 func OneGoroutine(t testing.TB) {
 	t.Helper()
-	if Race && testing.Short() {
-		t.Skip("one goroutine does everything: nothing races; left out by -race -short")
+	if Race && !Long() {
+		t.Skip("one goroutine does everything: nothing races; left out by -race")
 	}
 }
 
