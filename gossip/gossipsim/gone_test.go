@@ -8,6 +8,7 @@ import (
 
 	"ulnet/gossip/engine"
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
@@ -22,8 +23,8 @@ func TestManyDead(t *testing.T) {
 	cells := []struct{ dead, nodes int }{{7, 16}, {15, 32}, {30, 64}, {60, 128}, {120, 256}, {0, 99}}
 	lasting, seeds := 40*time.Second, uint64(1)
 	switch {
-	case long():
-		lasting, seeds = 5*time.Minute, 10
+	case effort.Long():
+		lasting, seeds = 5*time.Minute, effort.Seeds[uint64](1, 1, 10)
 	case testing.Short():
 		cells = cells[2:3]
 	default:

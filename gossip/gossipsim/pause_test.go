@@ -33,7 +33,7 @@ at %v crash 64
 func TestPausedNodes(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A7", "GO-A9")
 	sweeps(t)
-	seeds := effort.Of(1, 1, 50)
+	seeds := effort.Seeds(1, 1, 50)
 	falseDeaths, resurrections := 0.0, 0.0 // counts of the runs in strict mode
 	for seed := range uint64(seeds) {
 		for _, blocked := range []int{4, 16} {
@@ -62,7 +62,7 @@ func TestPausedNodes(t *testing.T) {
 func TestResurrection(t *testing.T) {
 	spec.Covers(t, "GO-A7")
 	sweeps(t)
-	seeds := effort.Of(2, 2, 50)
+	seeds := effort.Seeds(2, 2, 50)
 	for _, strict := range []bool{false, true} {
 		count := 0
 		for _, n := range []int{64, 128} {

@@ -3,7 +3,6 @@ package gossipsim_test
 import (
 	"fmt"
 	"math"
-	"os"
 	"testing"
 	"time"
 
@@ -13,9 +12,6 @@ import (
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
-
-// long reports whether tests may take minutes.
-func long() bool { return os.Getenv("ULNET_LONG") != "" }
 
 // sweeps skips a test under the race detector: it simulates millions of steps in one goroutine,
 // which cannot have a race.
@@ -163,7 +159,7 @@ func TestDetection(t *testing.T) {
 	spec.Covers(t, "GO-A2")
 	sweeps(t)
 	for _, n := range []int{8, 64, 256} {
-		for seed := range effort.Of[uint64](3, 3, 20) {
+		for seed := range effort.Seeds[uint64](3, 3, 20) {
 			seed *= 7919 * seed
 			res := scenariotest.Run(t, parse(t, fmt.Sprintf(death, n, at(seed), 1+seed%uint64(n))), scenario.Options{Seed: &seed})
 			scenariotest.Holds(t, res)
@@ -180,7 +176,7 @@ func TestDetection(t *testing.T) {
 func TestQuickReboot(t *testing.T) {
 	spec.Covers(t, "GO-73", "GO-74", "GO-75")
 	sweeps(t)
-	rounds := effort.Of(3, 3, 125)
+	rounds := effort.Seeds(3, 3, 125)
 	for _, n := range []int{24, 64, 256} {
 		r, err := gossipsim.Measured{Nodes: n, Columns: 8, Loss: 0.01, Seed: 5}.Reboot(rounds)
 		if err != nil {

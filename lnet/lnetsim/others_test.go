@@ -36,7 +36,7 @@ func TestOthers(t *testing.T) {
 						text += fmt.Sprintf("expect failed-operations 0 %d %d\n", from, to)
 					}
 				}
-				for seed := range uint64(effort.Of(1, 2, 50)) {
+				for seed := range uint64(effort.Seeds(1, 2, 50)) {
 					if _, err := kit.RunPlan(t.Context(), Protocol, scenario.Stacks, text, seed); err != nil {
 						t.Fatal(err)
 					}

@@ -245,7 +245,7 @@ func TestDeathCertificates(t *testing.T) {
 // MS-74).
 func TestAttributeFaults(t *testing.T) {
 	spec.Covers(t, "MS-71", "MS-74")
-	for seed := range effort.Of[uint64](8, 12, 200) {
+	for seed := range effort.Seeds[uint64](8, 12, 200) {
 		w := newWorld(t, seed, 10, Config{})
 		w.jitter, w.loss, w.dup, w.reorder = 3*time.Millisecond, 0.05, 0.05, 0.05
 		w.disk = time.Duration(seed%2) * time.Second

@@ -84,7 +84,7 @@ func TestDoubtedAsked(t *testing.T) {
 // node that receives its messages does not remove it (MS-2, G-MS-10).
 func TestHeardByOne(t *testing.T) {
 	spec.Covers(t, "MS-2", "G-MS-10")
-	for seed := range effort.Of[uint64](2, 2, 40) {
+	for seed := range effort.Seeds[uint64](2, 2, 40) {
 		w := booted(t, seed, 24, Config{})
 		mute := w.nodes[0]
 		linked := make(map[*node]bool)

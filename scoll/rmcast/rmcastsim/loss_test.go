@@ -1,7 +1,6 @@
 package rmcastsim_test
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -36,13 +35,7 @@ func lossy(t *testing.T, nodes, messages int, loss float64) (n *rmcastsim.Net, s
 // resent.
 func TestLoss(t *testing.T) {
 	spec.Covers(t, "RM-3", "RM-19", "RM-20", "G-RM-3")
-	messages := 500
-	switch {
-	case os.Getenv("ULNET_LONG") != "":
-		messages = 20_000
-	case testing.Short(), effort.Race:
-		messages = 300
-	}
+	messages := effort.Seeds(300, 500, 20_000)
 	for _, nodes := range []int{2, 8, 32} {
 		calm, _ := lossy(t, nodes, 20, 0)
 		base := rmcastsim.Percentile(calm.Times(), 100)
