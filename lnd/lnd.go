@@ -53,7 +53,7 @@
 // ([Failure], [Failed]). The class says which NI is to blame, and whether the message may be
 // sent again. Each driver lists its errors with their classes. An error without a class blames
 // no NI and ends the message. The errors of an NI that is shut down, of a message that cannot
-// be encoded, and of multicast have no class.
+// be encoded or is late ([ErrLate]), and of multicast have no class.
 //
 // # Multicast
 // An NI may be a [Multicaster] as well: it sends datagrams to groups of nodes, unreliably.
@@ -259,6 +259,9 @@ type Message struct {
 	// 0: no flow.
 	Flow  uint64
 	Group Group // the group to which Multicast sends the message; 0: the message is for Send
+	// LeaveBy is the time on Config.Clock by which the message must leave; 0: there is none. A message that has waited
+	// longer for a connection fails with [ErrLate] when the connection is made. Afterwards the message is not checked again.
+	LeaveBy time.Duration
 
 	// SentAt is the time on Config.Clock at which the message left. lnet sets it to 0 before Send,
 	// and the driver sets it before it finalizes the message. If SentAt is still 0 at that time, lnet
@@ -270,6 +273,12 @@ type Message struct {
 	// Link is for the Queue that holds the message.
 	Link *Message
 }
+
+// ErrLate ends a message that has waited longer than Message.LeaveBy allows. No NI is blamed for it.
+var ErrLate = fmt.Errorf("the message waited longer than its sender allows: %w", syscall.ETIMEDOUT)
+
+// Late reports whether the time by which the message must leave has passed.
+func (m *Message) Late(now time.Duration) bool { return m.LeaveBy != 0 && now > m.LeaveBy }
 
 // Delivery is one arriving message. The driver owns it, fills Header, From,
 // Incarnation and ReceivedAt, and lnet has it from Parse until Delivered.

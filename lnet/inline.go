@@ -189,7 +189,7 @@ var inlines = sync.Pool{New: func() any { return new(Inline) }}
 // for the first time.
 func (m *Message) mayPost() bool {
 	return m.Payload.Length <= lnd.MaxInline && !m.Priority && !m.chosen && m.retries == 0 && m.Group == 0 &&
-		m.transit == nil && m.Answers == nil && !m.Recovery
+		m.LeaveBy == 0 && m.transit == nil && m.Answers == nil && !m.Recovery
 }
 
 // Left implements lnd.InlineUpcalls.

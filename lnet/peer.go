@@ -250,6 +250,9 @@ func (p *peerNI) unfit(m *Message) error {
 	if m.expires != 0 && p.ni.node.cfg.Clock.Now() > m.expires {
 		return errLate
 	}
+	if m.LeaveBy != 0 && m.Late(p.ni.node.cfg.Clock.Now()) {
+		return lnd.ErrLate
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"syscall"
 	"time"
 
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
@@ -24,6 +25,10 @@ type PutRequest struct {
 	Length      int           // number of bytes; 0: all from LocalOffset on
 	OpPtr       any           // value that the events of this operation have
 	Timeout     time.Duration // with Ack: the time within which the ACK must come; 0: response tracking, as the MD's options say
+	// LeaveWithin is how long the PUT may wait for discovery, credits and a connection; 0: as long as LNet tries. After
+	// a longer wait it is not sent any more when its turn comes, and its SEND event has the error ETIMEDOUT. Use
+	// it for news that would be wrong if it arrived late.
+	LeaveWithin time.Duration
 
 	recovery bool // the same as GetRequest.Recovery
 }
@@ -35,7 +40,7 @@ type PutRequest struct {
 //
 //	EIO     the target was given to lnet.Node.FailNID
 //	ENOENT  the MD is gone, exhausted, or attached to an ME
-//	EINVAL  no such portal, a part that the MD does not have, or a Timeout without Ack
+//	EINVAL  no such portal, a part that the MD does not have, a Timeout without Ack, or a negative time
 //	ENOMEM  no more handles
 func (t *Table) Put(r PutRequest) error {
 	return t.initiate("Put", wire.Put, &r)
@@ -94,6 +99,10 @@ func (t *Table) send(b *begun, typ wire.MsgType, r *PutRequest) {
 	o := t.sending(b, typ, r)
 	o.Source, o.Flow, o.Recovery = r.Self, uint64(o.event.MD), r.recovery
 	o.Priority = o.event.Options&Priority != 0
+	if r.LeaveWithin > 0 {
+		now := t.node.Clock().Now()
+		o.LeaveBy = now + min(r.LeaveWithin, machine.Never-now)
+	}
 	o.Header.DestNID, o.Header.DestPID = r.Target.NID, r.Target.PID
 	if typ == wire.Put {
 		t.putHeader(&o.Header, b, r)
@@ -143,7 +152,7 @@ func (t *Table) check(typ wire.MsgType, r *PutRequest) error {
 	switch {
 	case t.node.FailsPut(&r.Target.NID):
 		return syscall.EIO
-	case r.Portal < 0 || r.Portal >= Portals, r.Timeout < 0, r.Timeout > 0 && !r.asks(typ):
+	case r.Portal < 0 || r.Portal >= Portals, r.Timeout < 0, r.Timeout > 0 && !r.asks(typ), r.LeaveWithin < 0:
 		return syscall.EINVAL
 	}
 	return nil

@@ -39,6 +39,7 @@ func (t *Table) freeOperation(o *operation) {
 	o.event, o.sample = Event{}, sample{}
 	o.Payload, o.Sink = lnd.Payload{}, lnd.Payload{}
 	o.Aborted, o.Answers, o.Group, o.Flow, o.Recovery, o.RDMAReply = nil, nil, 0, 0, false, false
+	o.LeaveBy = 0
 	o.Source = nid.NID{}
 	t.operations.Put(o)
 }

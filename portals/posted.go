@@ -17,7 +17,7 @@ var _ lnet.InlineUpper = (*upper)(nil)
 
 // mayPost reports whether an operation may be given to lnet as an inline message.
 func (b *begun) mayPost(typ wire.MsgType, r *PutRequest) bool {
-	return typ == wire.Put && b.length <= lnd.MaxInline && r.Timeout == 0 && b.md.options&Priority == 0
+	return typ == wire.Put && b.length <= lnd.MaxInline && r.Timeout == 0 && r.LeaveWithin == 0 && b.md.options&Priority == 0
 }
 
 // post gives an operation to lnet as an inline message, and reports whether lnet took it.

@@ -21,7 +21,7 @@ type PutBatchRequest struct {
 }
 
 // PutBatch sends several PUTs from one MD. It is a loop of [Table.Put] that costs less: it locks the
-// MD once, and small PUTs without Timeout and Priority to one process, if they are next to each other
+// MD once, and small PUTs without Timeout, LeaveWithin and Priority to one process, if they are next to each other
 // in r.Puts, leave with one write. If each PUT goes to another process, the gain is small. Everything
 // that is not said here is as for Put: large PUTs, Timeout, Priority, and the order in which messages
 // to one process leave. r.Puts is the caller's again when PutBatch returns.

@@ -173,12 +173,21 @@ func (p *peer) closeStale() {
 	}
 }
 
-// attach adds an established connection, and gives it the waiting messages. The caller holds
-// p.mu and c.mu.
+// attach adds an established connection, and gives it the waiting messages that are not late. The
+// caller holds p.mu and c.mu.
 func (p *peer) attach(c *conn) {
 	p.conns = append(p.conns[:len(p.conns):len(p.conns)], c)
+	var late txQueue
+	now := p.ni.clock.Now()
 	for t := p.pending.pop(); t != nil; t = p.pending.pop() {
-		c.step(exchangeIn{kind: exchangeSend, tx: t})
+		if t.msg.Late(now) {
+			late.push(t)
+		} else {
+			c.step(exchangeIn{kind: exchangeSend, tx: t})
+		}
+	}
+	if late.n > 0 {
+		p.events.Add(event{kind: eventLate, failed: late.head})
 	}
 }
 

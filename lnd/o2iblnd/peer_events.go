@@ -1,5 +1,7 @@
 package o2iblnd
 
+import "ulnet/lnd"
+
 // event is something to be done once no lock is held: to tell lnet or the log, to ask for
 // a connection, or to end one.
 type event struct {
@@ -14,7 +16,8 @@ type event struct {
 type eventKind uint8
 
 const (
-	eventFailed   eventKind = iota // finalize the messages in failed with an error
+	eventFailed   eventKind = iota // finalize the messages in failed with err
+	eventLate                      // finalize the messages in failed with lnd.ErrLate
 	eventUp                        // tell lnet that the peer is up
 	eventDown                      // tell lnet that the peer is down because of err
 	eventNoted                     // count err and log it
@@ -38,12 +41,9 @@ func (p *peer) unlock() {
 func (p *peer) tell(e *event) {
 	switch e.kind {
 	case eventFailed:
-		for t := e.failed; t != nil; {
-			next := t.next
-			t.next, t.err = nil, e.err
-			p.ni.endTx(t)
-			t = next
-		}
+		p.ni.endTxs(e.failed, e.err)
+	case eventLate:
+		p.ni.endTxs(e.failed, lnd.ErrLate)
 	case eventUp:
 		p.ni.up.PeerUp(lustre(p.id))
 	case eventDown:
@@ -60,6 +60,16 @@ func (p *peer) tell(e *event) {
 		p.withdraw()
 	case eventClose:
 		e.conn.fail(e.err)
+	}
+}
+
+// endTxs ends the messages of a list, which are linked through next, with an error.
+func (ni *NI) endTxs(list *tx, err error) {
+	for t := list; t != nil; {
+		next := t.next
+		t.next, t.err = nil, err
+		ni.endTx(t)
+		t = next
 	}
 }
 

@@ -74,7 +74,11 @@ func (p *peer) push() {
 		p.arm(p.now() + p.interval)
 	case open:
 		for p.queue.Len() > 0 && p.lanes[laneOf(p.queue.Urgent())].room(p.ni) {
-			p.transmit(p.queue.Pop())
+			if m := p.queue.Pop(); m.Late(p.now()) {
+				p.ni.up.Finalize(m, lnd.ErrLate)
+			} else {
+				p.transmit(m)
+			}
 		}
 		if p.queue.Len() > 0 && p.progress == machine.Never {
 			p.progress = p.now()

@@ -185,6 +185,7 @@ func (p *peer) attach(c *conn, held *slot) {
 	if carriesLNet(c.version, c.ctype) {
 		// The first connection takes everything that waits, whatever its size
 		// (socklnd ksocknal_create_conn).
+		p.failLate(now)
 		c.tx.pushAll(&p.pending)
 	}
 	p.ni.tasks.Go(func() {

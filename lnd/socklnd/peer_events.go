@@ -2,6 +2,7 @@ package socklnd
 
 import (
 	"errors"
+	"time"
 
 	"ulnet/lnd"
 )
@@ -72,5 +73,13 @@ func (p *peer) failPending(err error) {
 	if p.pending.Len() > 0 {
 		p.events.Add(event{kind: eventFailed, failed: p.pending, err: err})
 		p.pending = lnd.Queue{}
+	}
+}
+
+// failLate has the waiting messages finalized after unlock that must have left by now.
+func (p *peer) failLate(now time.Duration) {
+	var late lnd.Queue
+	if pushList(&late, p.pending.Take(func(m *lnd.Message) bool { return m.Late(now) })); late.Len() > 0 {
+		p.events.Add(event{kind: eventFailed, failed: late, err: lnd.ErrLate})
 	}
 }
