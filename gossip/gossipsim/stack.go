@@ -41,13 +41,8 @@ func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
 	}
-	silent := !n.cold(k.incarnation)
-	n.began(h.ID(), k, k.incarnation, silent)
+	n.began(h.ID(), k, k.incarnation, !n.cold(k.incarnation))
 	h.OnCommand(k.command)
-	if silent {
-		limits, _ := n.cfg.Gossip.Engine().Limits(list.Len())
-		h.Clock().AfterFunc(n.Cycles(limits.Stealth+1), func() { h.Emit(sim.Event{Kind: uint16(speaksUp), Subject: history.NoNode}) })
-	}
 	return k.begin(list, n.cfg.Gossip)
 }
 
@@ -55,11 +50,18 @@ func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 func (k *stack) begin(list *engine.List, cfg gossip.Config) (err error) {
 	cfg.Seed, cfg.ColdStart = k.incarnation.Seed, k.net.cold(k.incarnation)
 	k.list, k.alive, k.hasTaken = list, make([]byte, (list.Len()+7)/8), false
-	cfg.Participants = list.NIDs()
+	cfg.Participants, cfg.Notify = list.NIDs(), k.notify
 	if k.agent, err = gossip.New(k.lnet.Table, cfg); err == nil {
 		k.agent.Watch(k.changed)
 	}
 	return err
+}
+
+// notify is called by the agent for each event. It reports the end of the silence after the start, which may come early.
+func (k *stack) notify(e gossip.Event) {
+	if e.Kind == gossip.SpeaksUp {
+		k.host.Emit(sim.Event{Kind: uint16(speaksUp), Subject: history.NoNode})
+	}
 }
 
 // changed is called by the agent for each change.
