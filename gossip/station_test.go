@@ -85,6 +85,7 @@ type sentPut struct {
 	cmd      lnetwire.PutCmd
 	data     []byte
 	priority bool
+	leaveBy  time.Duration
 }
 
 type testDriver struct{ ni *testNI }
@@ -100,7 +101,7 @@ func (ni *testNI) NID() nid.NID { return ni.id }
 
 func (ni *testNI) Send(m *lnd.Message) {
 	if !ni.deaf {
-		ni.tap = append(ni.tap, sentPut{m.Header.SrcNID, m.Header.DestNID, m.Header.Put(), m.Payload.AppendTo(nil), m.Priority})
+		ni.tap = append(ni.tap, sentPut{m.Header.SrcNID, m.Header.DestNID, m.Header.Put(), m.Payload.AppendTo(nil), m.Priority, m.LeaveBy})
 	}
 	if ni.hold {
 		ni.sent = append(ni.sent, m)

@@ -24,6 +24,20 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// TestPlansOnStacks (GO-1, GO-A7): the same on whole stacks. LNet keeps messages to a node that is out of reach while it
+// tries to connect. Of those that wait too long none is delivered, because their ages would count as fresh. The plans of
+// the seeds that are listed fail otherwise.
+func TestPlansOnStacks(t *testing.T) {
+	spec.Covers(t, "GO-1", "GO-A7")
+	sweeps(t)
+	for _, seed := range []uint64{9, 48} {
+		if _, err := kit.RunPlan(t.Context(), gossipsim.Protocol, scenario.Stacks, draw(seed), seed); err != nil {
+			t.Error(err)
+		}
+	}
+	scenariotest.Plans(t, gossipsim.Protocol, scenario.Stacks, effort.Of(1, 1, 24), draw, "deaths told")
+}
+
 // TestPlansOfPauses: in these plans nodes are paused while others die, or most messages of a paused node are lost just
 // after the pause, so that they fail if a rule of the machine for pauses is taken out (mutants plan-* of gossip/engine).
 func TestPlansOfPauses(t *testing.T) {
