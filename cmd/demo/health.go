@@ -152,7 +152,7 @@ func (b *board) draw(held []map[string]string) error {
 		table.Row(b.row(clientName(i), i == b.l.size-1 && !b.killed.IsZero(), held)...)
 	}
 	var text bytes.Buffer
-	_, _ = table.WriteTo(&text) // cannot fail: writing to a buffer does not
+	_ = table.Print(&text) // cannot fail: writing to a buffer does not
 	over := ""
 	if b.live && b.drawn != "" {
 		over = fmt.Sprintf("\x1b[%dA\x1b[J", strings.Count(b.drawn, "\n"))

@@ -167,7 +167,7 @@ func messages(ctx context.Context, w io.Writer, l *lab) error {
 	fmt.Fprintf(w, "Three LNet nodes %s: %s, %s and %s. The first one captures.\n\n",
 		where, l.nodes[0].nid, l.nodes[1].nid, l.nodes[2].nid)
 	table, err := l.transfers(ctx)
-	if _, werr := table.WriteTo(w); err == nil {
+	if werr := table.Print(w); err == nil {
 		err = werr
 	}
 	if err != nil {

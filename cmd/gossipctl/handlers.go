@@ -66,8 +66,7 @@ func printHandlers(w io.Writer, list []handlers.Status) error {
 		s := &list[i]
 		t.Row(s.Name, strings.Join(s.On, ","), s.Runs, s.Failures, s.Events, s.Missed, s.Waiting, lastOf(s))
 	}
-	_, err := t.WriteTo(w)
-	return err
+	return t.Print(w)
 }
 
 // lastOf returns what a handler is doing, or how its last run ended.

@@ -52,6 +52,5 @@ func printListStatus(w io.Writer, s gossip.RollStatus) error {
 		}
 		table.Row(cells...)
 	}
-	_, err := table.WriteTo(w)
-	return err
+	return table.Print(w)
 }

@@ -107,8 +107,7 @@ func (d *statusDoc) print(w io.Writer) error {
 		return err
 	}
 	table := d.table()
-	_, err := table.WriteTo(w)
-	return err
+	return table.Print(w)
 }
 
 func (d *statusDoc) table() (table cli.Table) {

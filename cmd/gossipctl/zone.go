@@ -127,8 +127,7 @@ func printZoneStatus(w io.Writer, s zone.Status) error {
 			t.Row(n.Name, n.Value)
 		}
 	}
-	_, err := t.WriteTo(w)
-	return err
+	return t.Print(w)
 }
 
 func zoneRole(s *zone.Status) string {
@@ -160,8 +159,7 @@ suspects very many is not believed.`,
 			for _, s := range list {
 				t.Row(s.Suspect, s.Version, s.Reporter, s.Counts, s.Needed)
 			}
-			_, err := t.WriteTo(w)
-			return err
+			return t.Print(w)
 		},
 	}.Command(&g.json)
 }
@@ -194,7 +192,7 @@ func printCensus(w io.Writer, list []zone.CensusEntry) error {
 		total += e.Size
 		states[e.State]++
 	}
-	if _, err := t.WriteTo(w); err != nil {
+	if err := t.Print(w); err != nil {
 		return err
 	}
 	text := fmt.Sprintf("%s, %s", count(len(list), "zone"), count(total, "member"))

@@ -99,8 +99,7 @@ func printAttributes(w io.Writer, doc attributesDoc) error {
 	for i := range doc.Attributes {
 		t.Row(quoted(doc.Attributes[i].Key), doc.Attributes[i].text())
 	}
-	_, err := t.WriteTo(w)
-	return err
+	return t.Print(w)
 }
 
 func (a *attributeDoc) text() string {

@@ -71,8 +71,7 @@ func printZoneMembers(w io.Writer, list []zonemod.Member, now time.Time) error {
 			t.Row(m.ID, m.Version, m.State, m.Attributes, m.Reports)
 		}
 	}
-	_, err := t.WriteTo(w)
-	return err
+	return t.Print(w)
 }
 
 // zoneGoneText returns when and why a former member left.

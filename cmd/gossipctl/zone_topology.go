@@ -61,8 +61,7 @@ func topologyText(w io.Writer, t zonemod.Topology) error {
 		}
 		table.Row(l.ID, l.State, zonemod.LinkRoles(l), heard)
 	}
-	_, err := table.WriteTo(w)
-	return err
+	return table.Print(w)
 }
 
 // topologyDot writes the topology in the language of Graphviz, with an edge from each node to

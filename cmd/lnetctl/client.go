@@ -102,8 +102,7 @@ func printClients(w io.Writer, list []health.ClientInfo) error {
 	for _, c := range list {
 		table.Row(c.Client, orDash(c.Name), c.State, c.Master, c.Epoch, c.Peer, since(&c))
 	}
-	_, err := table.WriteTo(w)
-	return err
+	return table.Print(w)
 }
 
 func orDash(s string) string {

@@ -53,7 +53,7 @@ func printEverywhere(w io.Writer, list *health.EverywhereList) error {
 			table.Row(c.Client, orDash(c.Name), v.State, textOr(v.Master.IsValid(), v.Master), v.Epoch, v.Incarnation, v.Peer, servers)
 		}
 	}
-	if _, err := table.WriteTo(w); err != nil || list.Differ == 0 {
+	if err := table.Print(w); err != nil || list.Differ == 0 {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "servers disagree about %d of %d clients; it is of no account for some seconds after a choice of a master\n", list.Differ, len(list.Clients))

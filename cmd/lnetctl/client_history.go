@@ -82,6 +82,5 @@ func printHistory(w io.Writer, list []health.Past) error {
 	for _, p := range list {
 		table.Row(p.At.Local().Format("2006-01-02 15:04:05"), p.Client, orDash(p.Name), p.Cause, p.Master, p.Epoch, p.Peer, p.Incarnation)
 	}
-	_, err := table.WriteTo(w)
-	return err
+	return table.Print(w)
 }

@@ -61,8 +61,7 @@ func printTombstones(w io.Writer, list []health.TombstoneInfo) error {
 		}
 		table.Row(shortTime(t.Age), shortTime(t.Left), t.Client, orDash(t.Name), t.Incarnation, textOr(t.Peer != (nid.ProcessID{}), t.Peer), told)
 	}
-	_, err := table.WriteTo(w)
-	return err
+	return table.Print(w)
 }
 
 // textOr returns the text of a value, or "-" if it is not known.

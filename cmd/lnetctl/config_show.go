@@ -49,6 +49,5 @@ func printValues(w io.Writer, list []config.Value, all bool) error {
 		}
 		t.Row(v.Key, config.Shown(v.Value), from, next)
 	}
-	_, err := t.WriteTo(w)
-	return err
+	return t.Print(w)
 }

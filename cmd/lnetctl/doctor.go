@@ -94,8 +94,7 @@ func (v *doctorVerb) list(w io.Writer) error {
 	for _, c := range doctor.Checks() {
 		t.Row(c.ID, c.Doc)
 	}
-	_, err := t.WriteTo(w)
-	return err
+	return t.Print(w)
 }
 
 // diagnosis is the JSON of doctor.

@@ -44,8 +44,7 @@ func printKeys(w io.Writer, list []node.KeysStatus) error {
 	for _, k := range list {
 		t.Row(k.Section, k.Keys, k.Verified[0], k.Verified[1], k.Refused, k.File)
 	}
-	_, err := t.WriteTo(w)
-	return err
+	return t.Print(w)
 }
 
 func keysReload(g *globals) *cobra.Command {

@@ -52,6 +52,5 @@ func printServers(w io.Writer, doc serversDoc) error {
 		}
 		table.Row(cells...)
 	}
-	_, err := table.WriteTo(w)
-	return err
+	return table.Print(w)
 }

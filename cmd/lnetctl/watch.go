@@ -114,8 +114,7 @@ func printRound(w io.Writer, r round) error {
 	if _, err := fmt.Fprintln(w, "# "+r.at.Format(time.RFC3339Nano)); err != nil {
 		return err
 	}
-	_, err := cli.RateTable(r.list, r.more).WriteTo(w)
-	return err
+	return cli.RateTable(r.list, r.more).Print(w)
 }
 
 // drawRound draws a round on a terminal, as much of it as fits the rows.

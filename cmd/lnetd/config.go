@@ -94,6 +94,5 @@ func printSources(w io.Writer, l *config.Loaded) error {
 	if l.LNetConf != "" {
 		t.Row("lnet_conf", l.LNetConf, "imported last, see 'lnetctl import --help'")
 	}
-	_, err := t.WriteTo(w)
-	return err
+	return t.Print(w)
 }

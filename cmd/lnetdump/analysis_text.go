@@ -139,7 +139,7 @@ func tcpCells(t analyze.TCP) []any {
 
 func writeTable(w io.Writer, t *cli.Table, rows int) {
 	if rows > 0 {
-		_, _ = t.WriteTo(w) // cannot fail: w is a buffer
+		_ = t.Print(w) // cannot fail: w is a buffer
 	}
 }
 
@@ -161,7 +161,7 @@ func writeOperations(w io.Writer, title string, list []analyze.Operation) {
 		t.Row("  "+short(o.Latency).String(), operationName(o.Kind, o.Service, o.Portal), fmt.Sprintf("%v → %v", o.From, o.To),
 			fmt.Sprintf("portal %d", o.Portal), fmt.Sprintf("bits %v", o.MatchBits), fmt.Sprintf("%d bytes", o.Length), o.Time.UTC().Format(dissection.ShortTime), frames)
 	}
-	_, _ = t.WriteTo(w)
+	_ = t.Print(w)
 }
 
 // writeMissing writes what the report lacks, and why.

@@ -95,8 +95,7 @@ func (s *stats) print(w io.Writer, asJSON bool) error {
 	for _, k := range sortedKeys(s.portals, compareNumbers) {
 		t.Row(k, s.portals[k].Messages, s.portals[k].Bytes)
 	}
-	_, err := t.WriteTo(w)
-	return err
+	return t.Print(w)
 }
 
 // printJSON prints the sums as one object.

@@ -53,8 +53,7 @@ func listExamples(c *cobra.Command, asJSON bool) error {
 	for _, e := range list {
 		t.Row(e.Name, e.Summary)
 	}
-	_, err := t.WriteTo(c.OutOrStdout())
-	return err
+	return t.Print(c.OutOrStdout())
 }
 
 // firstComment is the first comment line of a scenario.

@@ -70,8 +70,7 @@ func protocolsCommand() *cobra.Command {
 			for _, p := range list {
 				t.Row(p.Name, strings.Join(p.Levels, ", "), p.Summary)
 			}
-			_, err := t.WriteTo(c.OutOrStdout())
-			return err
+			return t.Print(c.OutOrStdout())
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, with all words")
@@ -145,7 +144,7 @@ func (p *protocol) print(w io.Writer) error {
 	}
 	for _, t := range []*cli.Table{&options, &verbs, &conditions, &quantities} {
 		fmt.Fprintln(w)
-		if _, err := t.WriteTo(w); err != nil {
+		if err := t.Print(w); err != nil {
 			return err
 		}
 	}

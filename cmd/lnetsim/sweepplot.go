@@ -31,8 +31,7 @@ func (f *sweepFlags) print(w io.Writer, axis string, list []swept) error {
 		}
 		t.Row(row...)
 	}
-	_, err := t.WriteTo(w)
-	return err
+	return t.Print(w)
 }
 
 func (f *sweepFlags) cell(p *sweptPoint, unit string) string {

@@ -23,7 +23,7 @@ func (r *report) print(w io.Writer) error {
 	}
 	for _, t := range []cli.Table{r.expectTable(), r.measureTable()} {
 		fmt.Fprintln(w)
-		if _, err := t.WriteTo(w); err != nil {
+		if err := t.Print(w); err != nil {
 			return err
 		}
 	}

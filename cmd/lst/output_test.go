@@ -169,7 +169,7 @@ func TestStatTarget(t *testing.T) {
 		t.Errorf("%d values", n)
 	}
 	table := new(strings.Builder)
-	if _, err := (&stat{}).table(target).WriteTo(table); err != nil || !strings.Contains(table.String(), "1@gni") || !strings.Contains(table.String(), "0.50     "+strings.Repeat("█", remembered)) {
+	if err := (&stat{}).table(target).Print(table); err != nil || !strings.Contains(table.String(), "1@gni") || !strings.Contains(table.String(), "0.50     "+strings.Repeat("█", remembered)) {
 		t.Errorf("%v\n%s", err, table)
 	}
 }

@@ -124,7 +124,7 @@ func (f *quickFlags) show(g *globals, w io.Writer, r *quick.Result) (err error) 
 	if g.json {
 		err = cli.JSON(w, r)
 	} else {
-		_, err = r.WriteTo(w)
+		err = r.Print(w)
 	}
 	if f.plot == "" || err != nil {
 		return err

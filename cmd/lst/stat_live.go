@@ -88,7 +88,7 @@ func (s *stat) screen(w io.Writer, first bool) error {
 			fmt.Fprintf(&b, ", %d without an answer", t.failed)
 		}
 		b.WriteString("\n")
-		if _, err := s.table(t).WriteTo(&b); err != nil {
+		if err := s.table(t).Print(&b); err != nil {
 			return err
 		}
 	}

@@ -158,7 +158,7 @@ func (d *benchDoc) print(w io.Writer) error {
 	}{{"last member receives", d.Last}, {"answer is back", d.Answered}} {
 		t.Row(row.name, us(row.p.P50), us(row.p.P90), us(row.p.P99), us(row.p.Max))
 	}
-	_, _ = t.WriteTo(&b) // cannot fail: writing to a strings.Builder never does
+	_ = t.Print(&b) // cannot fail: writing to a strings.Builder never does
 	fmt.Fprintf(&b, "\nclocks were compared to within %s: so much may the first line be wrong by\n\n", us(d.Bound))
 	most := 1
 	for _, h := range d.Histogram {

@@ -85,7 +85,7 @@ func printTraces(b *strings.Builder, traces []traceDoc) {
 		}
 		t.Row(name, us(d.Answered), us(d.Sends), us(d.WakeUps), us(d.Work), us(d.Pauses), us(d.Latest.Took)+": "+d.Latest.Why)
 	}
-	_, _ = t.WriteTo(b) // cannot fail: writing to a strings.Builder never does
+	_ = t.Print(b) // cannot fail: writing to a strings.Builder never does
 	b.WriteString("\nthe critical path of the longest:\n")
 	at := time.Duration(0)
 	for _, s := range traces[len(traces)-1].Steps {

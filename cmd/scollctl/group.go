@@ -58,7 +58,7 @@ func printGroups(w io.Writer, s *scoll.Status) error {
 		}
 		t.Row(group.Name, group.Members, alive, group.Tree, group.Origin)
 	}
-	if _, err := t.WriteTo(w); err != nil {
+	if err := t.Print(w); err != nil {
 		return err
 	}
 	var joined cli.Table
@@ -73,8 +73,7 @@ func printGroups(w io.Writer, s *scoll.Status) error {
 	if others == 0 {
 		return nil
 	}
-	_, err := joined.WriteTo(w)
-	return err
+	return joined.Print(w)
 }
 
 func groupCreateCommand(g *globals) *cobra.Command {

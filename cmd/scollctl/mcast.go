@@ -146,8 +146,7 @@ func mcastGroupsCommand(g *globals) *cobra.Command {
 			for i := range s.Groups {
 				t.Row(mcastGroupRow(&s.Groups[i])...)
 			}
-			_, err = t.WriteTo(c.OutOrStdout())
-			return err
+			return t.Print(c.OutOrStdout())
 		},
 	}
 }

@@ -74,7 +74,7 @@ func printMcastBench(w io.Writer, b *rmcast.BenchResult) error {
 	t.Row("", "min", "p50", "p90", "p99", "max")
 	l := b.Released
 	t.Row("all have it", ns(l.Min), ns(l.P50), ns(l.P90), ns(l.P99), ns(l.Max))
-	if _, err := t.WriteTo(w); err != nil {
+	if err := t.Print(w); err != nil {
 		return err
 	}
 	seconds := max(took.Seconds(), 1e-9)

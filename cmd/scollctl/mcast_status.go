@@ -135,7 +135,7 @@ func printStreams(b *strings.Builder, s *rmcast.GroupStatus) {
 	for _, o := range s.Streams {
 		t.Row(fmt.Sprintf("  %v", o.Origin), o.Stable, o.Delivered, o.Head, o.Version)
 	}
-	_, _ = t.WriteTo(b) // cannot fail: writing to a strings.Builder never does
+	_ = t.Print(b) // cannot fail: writing to a strings.Builder never does
 }
 
 // waitLine returns a line about the member for whose acknowledgement an origin waits.

@@ -37,8 +37,7 @@ func printReply(w io.Writer, r *scoll.BroadcastReply, show func(io.Writer, *scol
 	if _, err := fmt.Fprintln(w, "not reached:"); err != nil {
 		return err
 	}
-	_, err := table.WriteTo(w)
-	return err
+	return table.Print(w)
 }
 
 func summary(r *scoll.BroadcastReply) string {

@@ -108,6 +108,5 @@ func (d *skewDoc) print(w io.Writer) error {
 		}
 		t.Row(c.NID, offset(c.Offset), rounded(nanos(c.Bound)))
 	}
-	_, err := t.WriteTo(w)
-	return err
+	return t.Print(w)
 }

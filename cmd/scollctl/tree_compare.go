@@ -38,7 +38,7 @@ do, where whoever has the message keeps sending it, is 1.`,
 			t.Row(r.Tree, r.Depth, r.Children, r.time, fmt.Sprintf("%.2f", r.Ratio))
 		}
 		t.Row("best possible", "", "", doc.best, "1.00")
-		if _, err := t.WriteTo(c.OutOrStdout()); err != nil {
+		if err := t.Print(c.OutOrStdout()); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(c.OutOrStdout(), "\nrecommended: %s\n", doc.Recommended)

@@ -44,7 +44,7 @@ func (r *report) print(w io.Writer) error {
 		o := r.Operations[kind.String()]
 		t.Row(kind, o.Operations, o.OK, o.Bytes>>20, reasons(o.Failed), reasons(o.Unanswered), o.Killed, o.Arrived, o.Again, o.Broken)
 	}
-	if _, err := t.WriteTo(w); err != nil {
+	if err := t.Print(w); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -54,7 +54,7 @@ func (r *report) print(w io.Writer) error {
 		n := r.Faults[k.String()]
 		t.Row(k, n.Times, fmt.Sprintf("%.1f", n.Seconds))
 	}
-	if _, err := t.WriteTo(w); err != nil {
+	if err := t.Print(w); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\n%d frames on the wires: %d lost, %d found no room, %d duplicated, %d corrupted, %d held back\n"+

@@ -37,14 +37,14 @@ func (t *Table) Row(cells ...any) {
 	t.rows = append(t.rows, strings.Join(texts, "\t"))
 }
 
-// WriteTo writes the rows to w.
-func (t *Table) WriteTo(w io.Writer) (int64, error) {
+// Print writes the rows to w.
+func (t *Table) Print(w io.Writer) error {
 	var b strings.Builder
 	tw := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	for _, row := range t.rows {
 		fmt.Fprintln(tw, row)
 	}
 	tw.Flush() // cannot fail, because writing to a strings.Builder cannot
-	n, err := io.WriteString(w, b.String())
-	return int64(n), err
+	_, err := io.WriteString(w, b.String())
+	return err
 }

@@ -91,7 +91,7 @@ func TestTable(t *testing.T) {
 	table.Row("NID", "STATE")
 	table.Row("10.0.0.1@tcp", "up")
 	var b strings.Builder
-	if _, err := table.WriteTo(&b); err != nil {
+	if err := table.Print(&b); err != nil {
 		t.Fatal(err)
 	}
 	want := "NID           STATE\n10.0.0.1@tcp  up\n"

@@ -27,7 +27,7 @@ func TestRates(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b strings.Builder
-		if _, err := cli.RateTable(list, more).WriteTo(&b); err != nil {
+		if err := cli.RateTable(list, more).Print(&b); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -68,7 +68,7 @@ func TestRatesBound(t *testing.T) {
 		t.Errorf("%d values and %d more, %v", len(list), more, err)
 	}
 	var b strings.Builder
-	if _, err := cli.RateTable(list, more).WriteTo(&b); err != nil || !strings.HasSuffix(b.String(), "and 100 more values\n") {
+	if err := cli.RateTable(list, more).Print(&b); err != nil || !strings.HasSuffix(b.String(), "and 100 more values\n") {
 		t.Errorf("%v: %.100s", err, b.String())
 	}
 }

@@ -41,7 +41,7 @@ func TestEarlyErrors(t *testing.T) {
 			}
 		}
 		var b strings.Builder
-		if _, err := r.WriteTo(&b); err != nil || !strings.Contains(b.String(), "failed   10.0.0.2@tcp -> 10.0.0.3@tcp: all 8 RPCs failed\n") {
+		if err := r.Print(&b); err != nil || !strings.Contains(b.String(), "failed   10.0.0.2@tcp -> 10.0.0.3@tcp: all 8 RPCs failed\n") {
 			t.Errorf("%v\n%s", err, &b)
 		}
 	})

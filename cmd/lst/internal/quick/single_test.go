@@ -48,7 +48,7 @@ func TestOwnClient(t *testing.T) {
 					}
 				}
 				var b strings.Builder
-				if _, err := r.WriteTo(&b); err != nil || strings.Contains(b.String(), "1µs/1ms/5ms*") == fails || strings.Contains(b.String(), "* of single RPCs") == fails {
+				if err := r.Print(&b); err != nil || strings.Contains(b.String(), "1µs/1ms/5ms*") == fails || strings.Contains(b.String(), "* of single RPCs") == fails {
 					t.Errorf("%v\n%s", err, &b)
 				}
 			})

@@ -14,9 +14,9 @@ import (
 // shown as a list.
 const widest = 8
 
-// WriteTo writes the result as text: matrices with a row for each client and a column for each
+// Print writes the result as text: matrices with a row for each client and a column for each
 // server, or a list if these are many, and what was slow or failed.
-func (r *Result) WriteTo(w io.Writer) (n int64, err error) {
+func (r *Result) Print(w io.Writer) error {
 	p := &printer{w: w}
 	p.say("%s, %d at a time, %v for each pair, %d rounds of pairs that share no node\n", r.what(), r.Concurrency, r.Round.Round(time.Millisecond), r.Rounds)
 	if len(r.To) <= widest {
@@ -32,29 +32,24 @@ func (r *Result) WriteTo(w io.Writer) (n int64, err error) {
 		p.say("* of single RPCs, because the client is the node of this console\n")
 	}
 	r.summary(p)
-	return p.n, p.err
+	return p.err
 }
 
 // printer writes and keeps the first error.
 type printer struct {
 	w   io.Writer
-	n   int64
 	err error
 }
 
 func (p *printer) say(format string, args ...any) {
 	if p.err == nil {
-		var n int
-		n, p.err = fmt.Fprintf(p.w, format, args...)
-		p.n += int64(n)
+		_, p.err = fmt.Fprintf(p.w, format, args...)
 	}
 }
 
 func (p *printer) table(t *cli.Table) {
 	if p.err == nil {
-		var n int64
-		n, p.err = t.WriteTo(p.w)
-		p.n += n
+		p.err = t.Print(p.w)
 	}
 }
 

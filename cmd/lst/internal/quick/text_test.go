@@ -41,7 +41,7 @@ func sampled(servers int) *Result {
 // TestText: the matrices have a row for each client, and the summary names what was slow or failed.
 func TestText(t *testing.T) {
 	var b strings.Builder
-	if _, err := sampled(3).WriteTo(&b); err != nil {
+	if err := sampled(3).Print(&b); err != nil {
 		t.Fatal(err)
 	}
 	const want = `brw read of 64 KiB, 4 at a time, 2s for each pair, 3 rounds of pairs that share no node
@@ -75,7 +75,7 @@ failed   10.0.0.2@tcp -> 10.0.0.12@tcp: stat: no answer <"&
 // TestList: many servers make a list of pairs instead of a matrix.
 func TestList(t *testing.T) {
 	var b strings.Builder
-	if _, err := sampled(widest + 1).WriteTo(&b); err != nil {
+	if err := sampled(widest + 1).Print(&b); err != nil {
 		t.Fatal(err)
 	}
 	rows := 0
