@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -100,16 +101,9 @@ func printClients(w io.Writer, list []health.ClientInfo) error {
 	var table cli.Table
 	table.Row("CLIENT", "NAME", "STATE", "MASTER", "EPOCH", "PEER", "HEARD")
 	for _, c := range list {
-		table.Row(c.Client, orDash(c.Name), c.State, c.Master, c.Epoch, c.Peer, since(&c))
+		table.Row(c.Client, cmp.Or(c.Name, "-"), c.State, c.Master, c.Epoch, c.Peer, since(&c))
 	}
 	return table.Print(w)
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 // since returns the time since a client was last heard, or since it became an orphan.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -50,7 +51,7 @@ func printEverywhere(w io.Writer, list *health.EverywhereList) error {
 			if c.Differ {
 				servers += " (differs)"
 			}
-			table.Row(c.Client, orDash(c.Name), v.State, textOr(v.Master.IsValid(), v.Master), v.Epoch, v.Incarnation, v.Peer, servers)
+			table.Row(c.Client, cmp.Or(c.Name, "-"), v.State, textOr(v.Master.IsValid(), v.Master), v.Epoch, v.Incarnation, v.Peer, servers)
 		}
 	}
 	if err := table.Print(w); err != nil || list.Differ == 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,10 +59,7 @@ names those that have not, and exits with 1.`,
 		}
 		err = e.order(c.Context(), targets)
 		if wait {
-			if limit.value == 0 {
-				limit.value = evictTimeout
-			}
-			err = errors.Join(err, e.wait(c.Context(), limit.value))
+			err = errors.Join(err, e.wait(c.Context(), cmp.Or(limit.value, evictTimeout)))
 		}
 		return errors.Join(e.print(), err)
 	}

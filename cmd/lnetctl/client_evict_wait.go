@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,10 +95,7 @@ func (e *evictor) over(ctx context.Context, limit time.Duration) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		why = "interrupted"
 	}
-	missing := e.missing()
-	if missing == "" {
-		missing = "lnetd did not say which"
-	}
+	missing := cmp.Or(e.missing(), "lnetd did not say which")
 	return cli.Hint(fmt.Errorf("%s; no answer of: %s", why, missing), evictionGoesOn)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -80,7 +81,7 @@ func printHistory(w io.Writer, list []health.Past) error {
 	var table cli.Table
 	table.Row("TIME", "CLIENT", "NAME", "CAUSE", "MASTER", "EPOCH", "PEER", "LIFE")
 	for _, p := range list {
-		table.Row(p.At.Local().Format("2006-01-02 15:04:05"), p.Client, orDash(p.Name), p.Cause, p.Master, p.Epoch, p.Peer, p.Incarnation)
+		table.Row(p.At.Local().Format("2006-01-02 15:04:05"), p.Client, cmp.Or(p.Name, "-"), p.Cause, p.Master, p.Epoch, p.Peer, p.Incarnation)
 	}
 	return table.Print(w)
 }

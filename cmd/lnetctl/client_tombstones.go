@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -59,7 +60,7 @@ func printTombstones(w io.Writer, list []health.TombstoneInfo) error {
 		if t.Withdrawn {
 			told += " (withdrawn)"
 		}
-		table.Row(shortTime(t.Age), shortTime(t.Left), t.Client, orDash(t.Name), t.Incarnation, textOr(t.Peer != (nid.ProcessID{}), t.Peer), told)
+		table.Row(shortTime(t.Age), shortTime(t.Left), t.Client, cmp.Or(t.Name, "-"), t.Incarnation, textOr(t.Peer != (nid.ProcessID{}), t.Peer), told)
 	}
 	return table.Print(w)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -40,14 +41,11 @@ func printValues(w io.Writer, list []config.Value, all bool) error {
 		if v.Origin == config.FromDefault && v.Next == nil && !all {
 			continue
 		}
-		from, next := v.From, "-"
-		if from == "" {
-			from = string(config.FromDefault)
-		}
+		next := "-"
 		if v.Next != nil {
 			next = config.Shown(*v.Next)
 		}
-		t.Row(v.Key, config.Shown(v.Value), from, next)
+		t.Row(v.Key, config.Shown(v.Value), cmp.Or(v.From, string(config.FromDefault)), next)
 	}
 	return t.Print(w)
 }

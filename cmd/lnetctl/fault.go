@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -100,11 +101,7 @@ func newFaultDoc(f node.Faults) faultDoc {
 		doc.Fail = append(doc.Fail, failDoc{name, e.Count})
 	}
 	for _, r := range p.Rules {
-		match := r.Match
-		if match == "" {
-			match = "all"
-		}
-		doc.Rules = append(doc.Rules, ruleDoc{r.ID, match, r.Effect, r.Counts})
+		doc.Rules = append(doc.Rules, ruleDoc{r.ID, cmp.Or(r.Match, "all"), r.Effect, r.Counts})
 	}
 	return doc
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"reflect"
@@ -153,17 +154,10 @@ func records(s *healthmod.StoreStatus) string {
 
 func newClientRoleDoc(c *healthmod.ClientRole) *clientRoleDoc {
 	doc := &clientRoleDoc{
-		Client: c.Client.String(), Name: c.Name, Incarnation: c.Incarnation, State: c.State, Master: "none", Attached: "none",
+		Client: c.Client.String(), Name: c.Name, Incarnation: c.Incarnation, State: c.State, Master: "none", Attached: cmp.Or(nidText(c.Attached), "none"),
 	}
 	if c.Master.IsValid() {
 		doc.Master = fmt.Sprintf("%v, epoch %d, heard %s ago", c.Master, c.Epoch, shortTime(c.Heard))
-	}
-	var names []string
-	for _, id := range c.Attached {
-		names = append(names, id.String())
-	}
-	if len(names) > 0 {
-		doc.Attached = strings.Join(names, " ")
 	}
 	doc.Superseded = superseded(c.Superseded)
 	for _, a := range c.Answers {

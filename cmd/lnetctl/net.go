@@ -38,11 +38,7 @@ refused or ended. --json prints the same keys.`,
 	level := addVerbose(c)
 	only := c.Flags().StringP("net", "n", "", "only this `NET`, such as tcp or tcp1")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		rest, err := takeLevel(c, level, args)
-		if err == nil {
-			err = cli.Args()(c, rest)
-		}
-		if err != nil {
+		if err := takeOnlyLevel(c, level, args); err != nil {
 			return err
 		}
 		s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})

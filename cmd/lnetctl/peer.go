@@ -70,24 +70,35 @@ func showPeers(c *cobra.Command, g *globals, level int) error {
 	}
 	out := bufio.NewWriter(c.OutOrStdout())
 	list, some := cli.NewListPrinter[tree.Peer](out, g.json, "peer", tree.Write), g.json
+	err = eachPage(c, g, func(page node.PeerPage) error {
+		docs := node.PeerTree(page, nid.NID{}, level, rules)
+		some = some || len(docs) > 0
+		return list.Add(docs)
+	})
+	switch {
+	case err != nil:
+		return errors.Join(err, out.Flush())
+	case !some:
+		return nil // prints nothing, as the kernel's tool does
+	}
+	return errors.Join(list.Close(), out.Flush())
+}
+
+// eachPage calls show with all peers of the node, page by page.
+func eachPage(c *cobra.Command, g *globals, show func(node.PeerPage) error) error {
 	for after, more := (nid.NID{}), true; more; {
 		page, err := node.OpPeers.Call(c.Context(), g.client(), node.PeersRequest{After: after, Limit: node.MaxPeerPage})
 		if err == nil {
-			docs := node.PeerTree(page, nid.NID{}, level, rules)
-			some = some || len(docs) > 0
-			err = list.Add(docs)
+			err = show(page)
 		}
 		if err != nil {
-			return errors.Join(err, out.Flush())
+			return err
 		}
 		if more = page.Next != nil; more {
 			after = *page.Next
 		}
 	}
-	if !some {
-		return nil // prints nothing, as the kernel's tool does
-	}
-	return errors.Join(list.Close(), out.Flush())
+	return nil
 }
 
 // showPeer prints the peer that has a NID.

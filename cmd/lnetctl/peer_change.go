@@ -181,17 +181,14 @@ func peerList(g *globals) *cobra.Command {
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			docs := []pingNIDoc{}
-			for after, more := (nid.NID{}), true; more; {
-				page, err := node.OpPeers.Call(c.Context(), g.client(), node.PeersRequest{After: after, Limit: node.MaxPeerPage})
-				if err != nil {
-					return failing(err, "show", "peer", "cannot list peers")
-				}
+			err := eachPage(c, g, func(page node.PeerPage) error {
 				for _, p := range node.PeerTree(page, nid.NID{}, 0, udsp.List{}) {
 					docs = append(docs, pingNIDoc{p.Primary})
 				}
-				if more = page.Next != nil; more {
-					after = *page.Next
-				}
+				return nil
+			})
+			if err != nil {
+				return failing(err, "show", "peer", "cannot list peers")
 			}
 			if len(docs) == 0 && !g.json {
 				return nil

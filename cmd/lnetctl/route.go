@@ -133,11 +133,7 @@ that.`,
 	c.Flags().IntVarP(&only.hop, "hop", "c", 0, "only routes with this number `N` of hops; -1: undefined")
 	c.Flags().IntVarP(&only.priority, "priority", "p", 0, "only routes with this priority `N`")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		rest, err := takeLevel(c, level, args)
-		if err == nil {
-			err = cli.Args()(c, rest)
-		}
-		if err != nil {
+		if err := takeOnlyLevel(c, level, args); err != nil {
 			return err
 		}
 		if err := checkUp(c.Context(), g, "route"); err != nil {

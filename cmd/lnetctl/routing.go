@@ -4,10 +4,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
-	"ulnet/lnet/router"
 )
 
 func routingCommand(g *globals) *cobra.Command {
@@ -40,15 +40,9 @@ forwarded, and why something was not.`,
 // routingDoc has the keys of the kernel's tool, in its order (lustre_lnet_show_routing). The key
 // memory is ulnet's addition.
 type routingDoc struct {
-	Routing []any      `json:"routing"`
-	Buffers buffersDoc `json:"buffers"`
-	Memory  memoryDoc  `json:"memory"`
-}
-
-type buffersDoc struct {
-	Tiny  int `json:"tiny"`
-	Small int `json:"small"`
-	Large int `json:"large"`
+	Routing *tree.Routing `json:"routing"`
+	Buffers *tree.Buffers `json:"buffers"`
+	Memory  memoryDoc     `json:"memory"`
 }
 
 type memoryDoc struct {
@@ -57,34 +51,11 @@ type memoryDoc struct {
 	Limit int `json:"limit"`
 }
 
-type poolDoc struct {
-	Pages   int `json:"npages"`
-	Buffers int `json:"nbuffers"`
-	Credits int `json:"credits"`
-	Min     int `json:"mincredits"`
-}
-
-type poolsDoc struct {
-	Tiny  poolDoc `json:"tiny"`
-	Small poolDoc `json:"small"`
-	Large poolDoc `json:"large"`
-}
-
-type cptDoc struct {
-	CPT poolsDoc `json:"cpt[0]"`
-}
-
-type enableDoc struct {
-	Enable router.Mode `json:"enable"`
-}
-
 func newRoutingDoc(s lnet.RouterSnapshot) routingDoc {
-	b := s.Buffers
-	pool := func(p router.Buffers) poolDoc { return poolDoc{p.Pages, p.Buffers, p.Credits, p.MinCredits} }
-	used := b.Small.Memory + b.Large.Memory
+	used := s.Buffers.Small.Memory + s.Buffers.Large.Memory
 	return routingDoc{
-		Routing: []any{cptDoc{poolsDoc{pool(b.Tiny), pool(b.Small), pool(b.Large)}}, enableDoc{s.Mode}},
-		Buffers: buffersDoc{s.Config.Tiny, s.Config.Small, s.Config.Large},
+		Routing: node.PoolsTree(s),
+		Buffers: &tree.Buffers{Tiny: &s.Config.Tiny, Small: &s.Config.Small, Large: &s.Config.Large},
 		Memory:  memoryDoc{Used: used, Kept: s.Memory - used, Limit: s.Config.Memory},
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,16 +53,13 @@ goes on draining.`,
 		} else if err != nil {
 			return err
 		}
-		if limit.value == 0 {
-			limit.value = drainTimeout
-		}
 		d := drain{g: g, talk: c.ErrOrStderr()}
 		doc, err := d.look(c.Context())
 		if err != nil && c.Context().Err() != nil {
 			return cli.Hint(errors.New("interrupted: this server is draining"), goesOn)
 		}
 		if err == nil && !noWait {
-			doc, err = d.wait(c.Context(), doc, limit.value)
+			doc, err = d.wait(c.Context(), doc, cmp.Or(limit.value, drainTimeout))
 		}
 		if doc != nil && g.json {
 			return errors.Join(cli.JSON(c.OutOrStdout(), doc), err)

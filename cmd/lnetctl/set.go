@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -102,11 +103,7 @@ func (s settable) parse(text string) (int, error) {
 
 // unreadable returns the error for a value that is no number.
 func (s settable) unreadable(err error) error {
-	words := s.name
-	if s.words != "" {
-		words = s.words
-	}
-	descr := "cannot parse " + words + " value"
+	descr := "cannot parse " + cmp.Or(s.words, s.name) + " value"
 	if s.name == "routing" {
 		descr += ".\n                 must be 0 for disable or 1 for enable"
 	}
@@ -115,11 +112,7 @@ func (s settable) unreadable(err error) error {
 
 // refused returns the error for a value that the node has refused.
 func (s settable) refused(err error) error {
-	item := s.name
-	if s.item != "" {
-		item = s.item
-	}
-	errno := errnoOf(err)
+	item, errno := cmp.Or(s.item, s.name), errnoOf(err)
 	switch failed := failingPlainly(err, "add", item, s.says()); {
 	case failed == err:
 		return err
@@ -134,8 +127,5 @@ func (s settable) refused(err error) error {
 
 // says returns the beginning of the text of a refusal.
 func (s settable) says() string {
-	if s.failed != "" {
-		return s.failed
-	}
-	return "cannot configure " + strings.ReplaceAll(s.name, "_", " ") + ": "
+	return cmp.Or(s.failed, "cannot configure "+strings.ReplaceAll(s.name, "_", " ")+": ")
 }

@@ -33,11 +33,7 @@ GETs until their data came: one in 64 is timed, since the daemon has started.`,
 	}
 	level := addVerbose(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		rest, err := takeLevel(c, level, args)
-		if err == nil {
-			err = cli.Args()(c, rest)
-		}
-		if err != nil {
+		if err := takeOnlyLevel(c, level, args); err != nil {
 			return err
 		}
 		s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})

@@ -40,6 +40,15 @@ func takeLevel(c *cobra.Command, level *int, args []string) (rest []string, err 
 	return rest, nil
 }
 
+// takeOnlyLevel is takeLevel for verbs that have no other arguments.
+func takeOnlyLevel(c *cobra.Command, level *int, args []string) error {
+	rest, err := takeLevel(c, level, args)
+	if err == nil {
+		err = cli.Args()(c, rest)
+	}
+	return err
+}
+
 // sizeValue is a flag: a number of bytes, or one of KiB, MiB or GiB such as
 // 64K, 4M, 1G.
 type sizeValue uint64

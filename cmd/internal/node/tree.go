@@ -110,6 +110,11 @@ func RoutingTree(s lnet.RouterSnapshot) (*tree.Routing, *tree.Buffers) {
 		}
 		return nil, buffers
 	}
+	return PoolsTree(s), buffers
+}
+
+// PoolsTree returns the state of the node as a router, also of a node that is none.
+func PoolsTree(s lnet.RouterSnapshot) *tree.Routing {
 	pool := func(p router.Buffers) tree.Pool {
 		return tree.Pool{Pages: p.Pages, Buffers: p.Buffers, Credits: p.Credits, Min: p.MinCredits}
 	}
@@ -117,7 +122,7 @@ func RoutingTree(s lnet.RouterSnapshot) (*tree.Routing, *tree.Buffers) {
 	return &tree.Routing{
 		Pools:  &tree.Pools{Tiny: pool(b.Tiny), Small: pool(b.Small), Large: pool(b.Large)},
 		Enable: new(int(s.Mode)),
-	}, buffers
+	}
 }
 
 // UDSPTree returns the selection rules.
