@@ -58,9 +58,10 @@ type batch struct {
 	id       uint64
 	entries  []eviction
 	began    time.Duration
-	missing  []int32 // servers that have not answered any of its broadcasts
-	servers  int     // number of servers that must get the batch, this one included
-	withdraw bool    // the batch withdraws earlier evictions
+	enough   time.Duration // active time at which all live servers, and most of all, had answered for the first time, see waits
+	missing  []int32       // servers that have not answered any of its broadcasts
+	servers  int           // number of servers that must get the batch, this one included
+	withdraw bool          // the batch withdraws earlier evictions
 	inFlight bool
 	sent     bool
 	ready    bool // the batch waits to be broadcast, see run
@@ -276,14 +277,15 @@ func (b *batch) except(r wire.Reply) {
 
 // judge settles a batch once all live servers have answered it (CH-28), if they are more than half
 // of all servers or the batch withdraws evictions. If the live servers are fewer, the other servers may
-// be a majority that is cut off from this server and has the client's new master (CH-33). judge
-// keeps a settled batch for dead servers that may come back, see owedUntil.
+// be a majority that is cut off from this server and has the client's new master (CH-33). Nor does
+// judge settle a batch while more servers may be about to come back, see waits. It keeps a settled batch for dead
+// servers that may come back, see owedUntil.
 func (e *evictions) judge(s *Server, b *batch) {
 	listed := len(b.missing)
 	b.missing = slices.DeleteFunc(b.missing, func(i int32) bool { return !s.members.list[i].listed })
 	b.servers -= listed - len(b.missing)
 	alive := slices.ContainsFunc(b.missing, s.members.alive)
-	if !alive && !b.settled && (b.most() || b.withdraw) {
+	if !alive && !b.settled && (b.most() && !b.waits(s) || b.withdraw) {
 		b.settled = true
 		e.settle(s, b)
 	}

@@ -56,7 +56,7 @@ func TestEvictOrphan(t *testing.T) {
 		t.Fatalf("%+v", info)
 	}
 	asked.step(ServerInput{Kind: EvictClient, Client: c.name})
-	w.run(2 * time.Second)
+	w.run(4 * time.Second) // the server waits until discovery has reported no death for three ticks
 	if left := w.holders(c); len(left) > 0 {
 		t.Errorf("%d servers hold an orphan that was evicted", len(left))
 	}

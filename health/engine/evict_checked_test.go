@@ -246,6 +246,7 @@ func TestOrphanOfSameChoice(t *testing.T) {
 	h.step(ServerInput{Kind: ServerHealth, Server: otherA, Lifetime: 1})
 	h.step(ServerInput{Kind: EvictClient, Client: testClient})
 	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 3, Incarnation: 5, Master: otherA}}}, otherA)
+	h.advance(3 * h.s.cfg.Tick) // until discovery has been steady
 	h.wantState("none")
 }
 

@@ -26,6 +26,17 @@ func (b *batch) awayFor(s *Server, i int32) time.Duration {
 	return max(s.members.list[i].deadSince, b.began) + max(s.cfg.Quorum, 0)
 }
 
+// waits reports whether the evictions of the batch, which all live servers have answered, and most of all, must not end
+// yet. When a partition begins or ends, discovery reports one server after another. A server that still counts as dead in
+// that time may be the client's new master, so this server first asks those that come back in the next three ticks. If
+// reports keep coming, it waits for six ticks at most.
+func (b *batch) waits(s *Server) bool {
+	if b.enough == 0 {
+		b.enough = s.now
+	}
+	return len(b.missing) > 0 && s.now < min(s.members.moved+3*s.cfg.Tick, b.enough+6*s.cfg.Tick)
+}
+
 // onlyOwed reports whether a batch is a settled withdrawal of evictions that is kept only for servers that have been
 // away for T_q: all servers that have not answered it are dead, and have missed it for that long (see awayFor).
 func (b *batch) onlyOwed(s *Server) bool {

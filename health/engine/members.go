@@ -12,6 +12,7 @@ type members struct {
 	list  []member
 	index map[nid.NID]int32
 	self  int32
+	moved time.Duration // active time at which discovery last reported that a server had died or was back
 }
 
 type member struct {
@@ -85,6 +86,9 @@ func (s *Server) serverHealth(in *ServerInput) {
 		m.deadSince = s.now
 	}
 	m.known, m.alive, m.lifetime = true, in.Alive, in.Lifetime
+	if died || back {
+		s.members.moved = s.now
+	}
 	if died {
 		s.orphanAll(i)
 	}

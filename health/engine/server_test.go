@@ -216,6 +216,8 @@ func TestRetry(t *testing.T) {
 	// The server that did not answer dies. Now all live servers have answered.
 	h.step(ServerInput{Kind: ServerHealth, Server: otherA})
 	h.done(wire.Reply{}, otherA, gone)
+	h.want("")
+	h.advance(3 * h.s.cfg.Tick) // the server could be back soon
 	h.want("notice:global evicted:by-admin bury")
 	if n := h.s.Status().Batches; n != 1 {
 		t.Errorf("%d batches are owed", n)

@@ -88,3 +88,41 @@ func TestCutOneWay(t *testing.T) {
 		})
 	}
 }
+
+// lateHeal is a partition that ends about when discovery notices it. Each client is connected to two servers at most.
+const lateHeal = `protocol health
+nodes 11
+run 4m
+set servers 5
+set attach 1
+set discovery 17s
+boot 6-11 at 2s
+link latency 2ms±1ms duplicate 5%% reorder 10%% hold 200ms±200ms
+check every 1s
+at 22s partition 1,4,6,9,11
+at %v heal
+at 3m do 6-11 doubt
+expect settled
+always uniform
+always no-false-eviction
+`
+
+// TestHealedWhenNoticed: CH-33, CH-62, goal G-CH-3: a partition ends about when discovery notices it. A master in the minority, which has
+// begun to evict clients that have found another master in the majority, hears servers that do not know these clients before
+// it hears the other masters. No client is evicted from all servers.
+func TestHealedWhenNoticed(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-62", "G-CH-3")
+	failed, first := 0, error(nil)
+	plans := sweep(20, 40, 400)
+	for k := range plans {
+		text := fmt.Sprintf(lateHeal, 38500*time.Millisecond+time.Duration(k%20)*250*time.Millisecond)
+		if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, text, 292+uint64(k)); err != nil {
+			if failed++; first == nil {
+				first = err
+			}
+		}
+	}
+	if failed > 0 {
+		t.Errorf("%d of %d plans fail; first: %v", failed, plans, first)
+	}
+}
