@@ -269,6 +269,8 @@ func (s *Server) disconnect(q *asked) {
 	switch {
 	case code == wire.OK:
 		s.end(i, wire.Left, q.m.Code == wire.OK)
+	case code == wire.Busy && s.givesUp(q):
+		code = wire.NotConnected
 	default:
 		s.stats.Late++
 	}

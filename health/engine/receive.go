@@ -133,9 +133,13 @@ func (s *Server) lookup(q *asked) (int32, *conn, wire.Code) {
 // waits reports whether a connect of the incarnation that sent the message q waits until an earlier incarnation of the
 // client has ended. The connect may still be accepted, so this server must not say that the client is not connected.
 func (s *Server) waits(q *asked) bool {
-	same := func(w *asked) bool { return w.from == q.from && w.m.Incarnation == q.m.Incarnation }
 	w, x := s.waiting.of(q.m.Client), s.takeovers.clients[q.m.Client]
-	return w != nil && same(&w.asked) || x != nil && !x.refused && same(&x.asked)
+	return w != nil && w.sameAs(q) || x != nil && !x.refused && x.sameAs(q)
+}
+
+// sameAs reports whether the two messages are of the same incarnation and process of a client.
+func (q *asked) sameAs(other *asked) bool {
+	return q.from == other.from && q.m.Incarnation == other.m.Incarnation
 }
 
 // pinged answers a ping with the state of the connection. Every message of a client is a sign

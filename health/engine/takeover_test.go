@@ -91,12 +91,47 @@ func TestWaitingIsBusy(t *testing.T) {
 		choose := wire.Message{Kind: wire.Choose, Incarnation: 6, Server: otherA, Epoch: 2, Sequence: 4}
 		h.message(from, choose)
 		h.want("chosen:busy")
-		h.message(from, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 6, Sequence: 5})
-		h.want("") // the client repeats its farewell
+		h.message(from, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 6, Sequence: 2})
+		h.want("") // a farewell of before the connect
 		choose.Incarnation = 7
 		h.message(from, choose)
 		h.want("chosen:not-connected")
 	}
+}
+
+// TestFarewellOfWaiting: CH-A1: a client leaves while its connect waits until its earlier incarnation is gone, in another process
+// or in the same one. The server answers the farewell, and does not accept the connect later. A farewell of before the
+// connect, or of another process, changes nothing.
+func TestFarewellOfWaiting(t *testing.T) {
+	spec.Covers(t, "CH-A1")
+	for name, tt := range map[string]struct {
+		by       nid.ProcessID
+		sequence uint64
+		answer   string
+		later    string
+	}{
+		"left":            {stranger, 4, "reject:not-connected", "none"},
+		"an old farewell": {stranger, 2, "", "connected 6 10.0.0.1@tcp/1"},
+		"another process": {nid.ProcessID{NID: stranger.NID, PID: 7}, 4, "reject:not-connected", "connected 6 10.0.0.1@tcp/1"},
+	} {
+		h := newHarness(t, nil)
+		h.connect(5, me, 1)
+		h.steal(6, me)
+		h.message(tt.by, wire.Message{Kind: wire.Disconnect, Incarnation: 6, Sequence: tt.sequence})
+		h.want(tt.answer)
+		h.advance(h.s.cfg.Evict + 2*h.s.cfg.Tick) // the connected process says nothing
+		h.done(wire.Reply{Evicted: 2}, gone)
+		if got := h.state(); got != tt.later {
+			t.Errorf("%s: the client is %q", name, got)
+		}
+	}
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.message(host, wire.Message{Kind: wire.Connect, Incarnation: 6, Server: me, Epoch: 1, Sequence: 3})
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 6, Sequence: 4})
+	h.want("reject:not-connected")
+	h.done(wire.Reply{Evicted: 2}, gone)
+	h.wantState("none")
 }
 
 // TestOwnerNeedsNoConsent: a client whose id is derived from its address is accepted at once,

@@ -57,6 +57,23 @@ func (w *waiting) resume(s *Server, id wire.ClientID) {
 	}
 }
 
+// givesUp handles the farewell q of an incarnation whose connect waits until an earlier incarnation of the client has
+// ended: the connect is dropped, because this server must not accept a client that has left. The result is false if no
+// such connect waits, or if the client has sent it after the farewell.
+func (s *Server) givesUp(q *asked) bool {
+	sent := func(w *asked) bool { return w.sameAs(q) && (q.m.Sequence == 0 || q.m.Sequence > w.m.Sequence) }
+	w, x := s.waiting.of(q.m.Client), s.takeovers.clients[q.m.Client]
+	switch {
+	case w != nil && sent(&w.asked):
+		delete(s.waiting.clients, q.m.Client)
+	case x != nil && !x.refused && sent(&x.asked):
+		x.refused = true
+	default:
+		return false
+	}
+	return true
+}
+
 // expire refuses connects that have waited for too long: the client must try again.
 func (w *waiting) expire(s *Server) {
 	for len(w.queue) > 0 && w.queue[0].since+3*s.cfg.Broadcast <= s.now {
