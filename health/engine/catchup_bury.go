@@ -23,7 +23,7 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	left := s.cfg.tombstone() * time.Duration(e.Mark) / 255
 	ordered := s.now + left - s.cfg.tombstone()
 	switch g, ok := s.tombstones.of(e.Client, e.Incarnation); {
-	case ok && !g.void:
+	case ok && !g.void && !g.onlyLeft(): // the tombstone of one that has left here becomes that of the eviction
 		s.catchup.heard(&e, from)
 		s.toldAgain(&e, ordered)
 		return
@@ -46,6 +46,9 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	s.said(&e, unnamed, ordered)
 	if g, ok := s.tombstones.of(e.Client, e.Incarnation); ok && !g.untold() {
 		s.catchup.learned(&e, from)
+	}
+	if g, _ := s.tombstones.of(e.Client, e.Incarnation); g.noChoice != 0 && g.noChoice != g.until {
+		s.tombstones.queue = append(s.tombstones.queue, slot{e.Client, g.noChoice})
 	}
 }
 

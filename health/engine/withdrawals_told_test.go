@@ -154,6 +154,46 @@ func TestLeftAndEvicted(t *testing.T) {
 	}
 }
 
+// TestLeftAndEvictedElsewhere: CH-A1, CH-33, CH-65: a client has left this server, which was cut off when others evicted the client, and
+// learns of that eviction by asking. It reports the tombstone to others, so that most servers decide, until the eviction
+// is withdrawn or dropped because this server loses its quorum. It goes on refusing the incarnation until the tombstone expires.
+func TestLeftAndEvictedElsewhere(t *testing.T) {
+	spec.Covers(t, "CH-A1", "CH-33", "CH-65")
+	for name, tt := range map[string]struct {
+		epoch uint32
+		then  func(h *harness)
+		told  int
+	}{
+		"evicted":               {3, func(h *harness) {}, 1},
+		"withdrawn":             {3, func(h *harness) { h.order(otherA, true, 3) }, 0},
+		"withdrawn before":      {3, func(h *harness) { h.order(otherA, true, 3); h.told(tombstoneOf(3, time.Minute)) }, 0},
+		"quorum lost":           {3, (*harness).flap, 0},
+		"an orphan":             {0, func(h *harness) {}, 1},
+		"an orphan and evicted": {0, func(h *harness) { h.order(otherA, false, 3); h.flap() }, 1},
+	} {
+		h := three(t)
+		h.connect(5, me, 1)
+		h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5})
+		h.advance(time.Minute)
+		age := 10 * time.Second
+		if tt.epoch == 0 {
+			age = 80 * time.Second // it is final
+		}
+		h.told(tombstoneOf(tt.epoch, age))
+		tt.then(h)
+		if n := len(h.reported()); n != tt.told {
+			t.Errorf("%s: it reports %d tombstones, want %d", name, n, tt.told)
+		}
+		if got := word5(h, wire.Connect, 4); got != "reject:global" && got != "reject:busy" {
+			t.Errorf("%s: %q", name, got)
+		}
+		h.advance(10 * time.Minute)
+		if n := h.s.Status().Tombstones; n != 0 {
+			t.Errorf("%s: after ten minutes there are %d tombstones", name, n)
+		}
+	}
+}
+
 // TestOrphanKeepsItsAge: CH-20, CH-33: other servers have reported the tombstone of an orphan, before or after this server got an
 // order to evict the client. The order is dropped because this server loses its quorum. The tombstone of the orphan is
 // then as old as it was reported: this server reports it with that age, and it expires in time, here and in the store.
