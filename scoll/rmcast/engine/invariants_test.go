@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // invariants returns an error if an invariant of the machine does not hold.
 func (m *Machine) invariants() error {
@@ -117,4 +120,26 @@ func (s *stream) below(rank int) bool {
 		rank = parent
 	}
 	return true
+}
+
+// votersNamed returns an error unless each voter is a member or named as silent. The next manager takes for voters as many
+// of the silent ones as the list counts and does not name as members.
+func (g *Manager) votersNamed() error {
+	for id := range g.base.voters() {
+		named := slices.ContainsFunc(g.members, func(m *managed) bool { return m.ID == id }) ||
+			slices.ContainsFunc(g.departed, func(d departure) bool { return d.id == id && d.silent })
+		if !named {
+			return fmt.Errorf("the list %v does not name the voter %v", g.version, id)
+		}
+	}
+	return nil
+}
+
+// checkLists checks the manager if its latest step has published a list: before it, the number of lists was the given one.
+func (h *host) checkLists(before uint64) {
+	if g := h.g; g.stats.Lists > before && g.role == active && !h.w.unchecked {
+		if err := g.votersNamed(); err != nil {
+			panic(fmt.Sprintf("node %d: %v", h.id, err))
+		}
+	}
 }

@@ -169,7 +169,9 @@ func (h *host) Step(now time.Duration, in sim.Input[*packet], out *sim.Output[*p
 		in := h.toG[0]
 		h.toG = h.toG[1:]
 		if h.g != nil {
+			lists := h.g.stats.Lists
 			h.wakeG = h.step(now, h.g.Step, in, out)
+			h.checkLists(lists)
 		}
 	}
 	if h.g != nil {
