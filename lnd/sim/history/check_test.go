@@ -15,9 +15,7 @@ var all = sim.AllNodes
 // checkers has the checkers by their names in the tables.
 var checkers = map[string]func(*Log) []Violation{
 	"AtMostOnce":      AtMostOnce,
-	"ExactlyOnce":     func(l *Log) []Violation { return ExactlyOnce(l, all, 10*time.Second) },
 	"Alternation":     Alternation,
-	"Agreement":       func(l *Log) []Violation { return Agreement(l, all) },
 	"NoResurrection":  NoResurrection,
 	"NoFalse":         func(l *Log) []Violation { return NoFalse(l, 3*time.Second) },
 	"ExactFailureSet": func(l *Log) []Violation { return ExactFailureSet(l, all) },
@@ -32,24 +30,6 @@ AtMostOnce: node 1 was told 2 times of value 5 of node 2
   1s node 1.0: delivery of 2 value 5
   3s node 1.0: delivery of 2 value 5`},
 
-	{"ExactlyOnce", "to all but the sender", "up 3\n1s 1 send =5\n2s 2 delivery 1 =5\n2s 3 delivery 1 =5", ""},
-	{"ExactlyOnce", "not to who died or paused", "up 4\n1s 1 send =5\n2s 2 delivery 1 =5\n2s 3 crash\n3s 4 pause", ""},
-	{"ExactlyOnce", "not to who began later", "up 2\n1s 1 send =5\n2s 2 delivery 1 =5\n2s 3 start\n2s 2 kill\n3s 2 start", ""},
-	{"ExactlyOnce", "sent too late", "up 2\n11s 1 send =5", ""},
-	{"ExactlyOnce", "of a sender that died, to nobody", "up 2\n1s 1 send =5\n2s 1 kill", ""},
-	{"ExactlyOnce", "of a sender that died, to one of two", "up 3\n1s 1 send =5\n2s 1 kill\n3s 2 delivery 1 =5", `
-ExactlyOnce: node 3 lived through and was not told of value 5 of node 1
-  0s node 3.0: start
-  1s node 1.0: send value 5`},
-	{"ExactlyOnce", "to nobody", "up 2\n1s 1 send =5\n1s 2 delivery 1 =6", `
-ExactlyOnce: node 2 lived through and was not told of value 5 of node 1
-  0s node 2.0: start
-  1s node 1.0: send value 5`},
-	{"ExactlyOnce", "twice", "up 2\n1s 2 delivery 1 =5\n2s 2 delivery 1 =5", `
-ExactlyOnce: node 2 was told 2 times of value 5 of node 1
-  1s node 2.0: delivery of 1 value 5
-  2s node 2.0: delivery of 1 value 5`},
-
 	{"Alternation", "in turn", "up 1\n1s 1 join 2\n2s 1 death 2\n3s 1 join 2\n4s 1 leave 2\n5s 1 join 2\n6s 1 eviction 2", ""},
 	{"Alternation", "from the start in a new life", "up 1\n1s 1 join 2\n2s 1 kill\n3s 1 start\n4s 1 join 2", ""},
 	{"Alternation", "two joins", "up 1\n1s 1 join 2\n2s 1 join 3\n3s 1 join 2", `
@@ -63,17 +43,6 @@ Alternation: node 1 was told of the death of node 2, which was no member
 	{"Alternation", "an end at first", "up 1\n3s 1 death 2", `
 Alternation: node 1 was told of the death of node 2, which was no member
   3s node 1.0: death of 2`},
-
-	{"Agreement", "equal", "up 3\n1s 1 join 2\n1s 2 join 2\n1s 3 join 2\n1s 1 join 3\n2s 1 death 3", ""},
-	{"Agreement", "the dead and the paused do not count", "up 3\n1s 1 join 2\n2s 2 kill\n2s 3 pause", ""},
-	{"Agreement", "an earlier life does not count", "up 2\n1s 1 join 2\n2s 1 kill\n2s 1 start", ""},
-	{"Agreement", "one has more", "up 3\n1s 1 join 2\n1s 2 join 2\n1s 3 join 2\n2s 2 join 3", `
-Agreement: node 2 has node 3 as a member, unlike node 1, which agrees with most
-  2s node 2.0: join of 3`},
-	{"Agreement", "one has less", "up 3\n1s 1 join 2\n1s 2 join 2\n1s 3 join 2\n2s 1 death 2", `
-Agreement: node 1 lacks node 2, unlike node 2, which agrees with most
-  1s node 2.0: join of 2
-  2s node 1.0: death of 2`},
 
 	{"NoResurrection", "a new life", "up 2\n1s 1 join 2\n2s 2 kill\n3s 1 death 2\n4s 2 start\n5s 1 join 2", ""},
 	{"NoResurrection", "a new life before the death is told", "up 2\n1s 1 join 2\n2s 2 kill\n3s 2 start\n4s 1 death 2\n5s 1 join 2", ""},
