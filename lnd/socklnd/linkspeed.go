@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"ulnet/lnd/hostaddr"
 )
 
 // connsForSpeed returns conns_per_peer for a link of mbps Mbit/s: floor(log2(Gbit/s)) / 2 + 1, in
@@ -31,21 +33,11 @@ func linkSpeed(addr netip.Addr) int {
 		return 0
 	}
 	for _, i := range ifaces {
-		if i.Flags&net.FlagLoopback == 0 && hasAddr(&i, addr) {
+		if i.Flags&net.FlagLoopback == 0 && hostaddr.Has(&i, addr) {
 			return readSpeed(filepath.Join("/sys/class/net", i.Name, "speed"))
 		}
 	}
 	return 0
-}
-
-func hasAddr(i *net.Interface, addr netip.Addr) bool {
-	addrs, _ := i.Addrs() // an interface that has just vanished has no addresses
-	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == addr {
-			return true
-		}
-	}
-	return false
 }
 
 // readSpeed reads a speed file of sysfs, which says -1 or fails while the link

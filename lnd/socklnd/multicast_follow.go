@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/hostaddr"
 )
 
 // An interface such as a VLAN or a bond may be deleted and made again with the same address while the NI runs. It then
@@ -45,7 +46,7 @@ func (c *casting) follow() {
 // find returns the interface with the NI's address, or nil. It looks at all interfaces only if the one in use does not
 // have the address.
 func (c *casting) find() *net.Interface {
-	if i, err := net.InterfaceByIndex(int(c.index.Load())); err == nil && carries(i, c.ni.addr) {
+	if i, err := net.InterfaceByIndex(int(c.index.Load())); err == nil && hostaddr.Has(i, c.ni.addr) {
 		return i
 	}
 	return c.scan(c.ni.addr)
@@ -53,21 +54,8 @@ func (c *casting) find() *net.Interface {
 
 // interfaceOf returns the interface that has an address, or nil.
 func interfaceOf(addr netip.Addr) *net.Interface {
-	all, err := net.Interfaces()
-	if err != nil {
-		return nil
-	}
-	for i := range all {
-		if carries(&all[i], addr) {
-			return &all[i]
-		}
-	}
-	return nil
-}
-
-// carries reports whether an interface has an address. The loopback has all of 127.0.0.0/8.
-func carries(i *net.Interface, addr netip.Addr) bool {
-	return addr.Is4() && addr.IsLoopback() && i.Flags&net.FlagLoopback != 0 || hasAddr(i, addr)
+	i, _ := hostaddr.Interface(addr)
+	return i
 }
 
 // move makes the NI use the interface i: it leaves all groups on the interface before, and closes the sending socket, which

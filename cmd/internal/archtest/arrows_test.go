@@ -48,14 +48,14 @@ var Rules = []Rule{
 	{Package: "lnd/socklnd/ksock", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/o2iblnd/kib", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/lo", May: driverMay},
-	{Package: "lnd/socklnd/...", May: driverMay + "lnd/internal/shell lnd/readloop lnd/socklnd/..."},
+	{Package: "lnd/socklnd/...", May: driverMay + "lnd/hostaddr lnd/internal/shell lnd/readloop lnd/socklnd/..."},
 	// This package plays recordings against the driver, alone and as part of a whole node, and consists
 	// of tests.
 	{Package: "lnd/o2iblnd/internal/replay", Tests: driverMay + "lnd/o2iblnd lnd/o2iblnd/kib lnd/verbs/... lnet lnet/discovery portals lnet/selftest lnet/selftest/console lnet/selftest/recording lnet/selftest/wire"},
 	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/internal/shell lnd/o2iblnd/... lnd/verbs", Tests: "lnd/verbs/..."},
 	{Package: "lnd/verbs", May: "lnd lnet/nid lnet/machine"},
 	{Package: "lnd/verbs/ibta"},
-	{Package: "lnd/verbs/softroce", May: "lnd lnd/readloop lnd/verbs lnd/verbs/ibta lnd/verbs/softroce/wire lnet/nid lnet/machine", Tests: "lnd/verbs/verbstest lnd/verbs/softroce/emulator"},
+	{Package: "lnd/verbs/softroce", May: "lnd lnd/hostaddr lnd/readloop lnd/verbs lnd/verbs/ibta lnd/verbs/softroce/wire lnet/nid lnet/machine", Tests: "lnd/verbs/verbstest lnd/verbs/softroce/emulator"},
 	{Package: "lnd/verbs/softroce/wire"},
 	{Package: "lnd/verbs/softroce/emulator", May: "lnd/verbs/softroce/wire lnet/machine"},
 	{Package: "lnd/verbs/verbstest", May: "lnd/verbs lnet/machine"},

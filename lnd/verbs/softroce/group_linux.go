@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"ulnet/lnd/hostaddr"
 )
 
 // multicastHops is how many routers a datagram to a group may pass, as with
@@ -23,7 +25,7 @@ const longestCast = 8 << 10
 // a socket for a group to all addresses, and then the device's own packets would arrive there
 // too.
 func openGroup(local netip.AddrPort, group netip.Addr, rcvbuf int) (*socket, error) {
-	by, err := interfaceOf(local.Addr())
+	by, err := hostaddr.Interface(local.Addr())
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +130,7 @@ func (p *udpPort) Missed() uint64 {
 // castBy makes the socket send datagrams to groups by the interface of its address; members
 // on this host receive them, too.
 func (s *socket) castBy() error {
-	by, err := interfaceOf(s.local.Addr())
+	by, err := hostaddr.Interface(s.local.Addr())
 	if err != nil {
 		return err
 	}

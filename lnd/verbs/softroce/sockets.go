@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"ulnet/lnd/hostaddr"
 	"ulnet/lnd/readloop"
 	"ulnet/lnd/verbs/softroce/wire"
 )
@@ -118,8 +119,8 @@ func (p *udpPort) openAside(local netip.Addr) error {
 func (p *udpPort) MTU() int {
 	addr := p.attr.Local.Addr()
 	by, err := net.InterfaceByIndex(int(p.by.Load()))
-	if err != nil || !has(by, addr) {
-		by, err = interfaceOf(addr)
+	if err != nil || !hostaddr.Has(by, addr) {
+		by, err = hostaddr.Interface(addr)
 	}
 	if err != nil {
 		return 0
