@@ -1,6 +1,7 @@
 package softroce
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -90,7 +91,7 @@ func newConn(dev *device, cfg verbs.QPConfig, qpn ibta.QPN, events func(verbs.Co
 	c.timer.expired = c.expired
 	sends.enter(cfg.MaxSends)
 	c.events.upcall, c.events.done, c.events.silent = events, c.gone, true
-	if err := dev.add(c); err != nil {
+	if err := add(dev, dev.conns, c); err != nil {
 		sends.leave(cfg.MaxSends)
 		h.demux.remove(qpn)
 		return nil, err
@@ -103,7 +104,7 @@ const psnMask = 1<<24 - 1
 // gone releases what the connection uses of its device, after its last event.
 func (c *conn) gone() {
 	c.sends.leave(c.qp.MaxSends)
-	c.dev.remove(c)
+	remove(c.dev, c.dev.conns, c)
 }
 
 // open gives the connection its transport, unless it has ended. From now on it takes the
@@ -127,10 +128,7 @@ func (c *conn) open(peer netip.Addr, end cmEnd, retry, rnr uint8, ack time.Durat
 // clampAck converts the ACK timeout code of a peer. 0 would mean no timeout, and a very short
 // one would use up all retries at once.
 func clampAck(code uint8) time.Duration {
-	if code == 0 {
-		code = maxAckTimeout
-	}
-	return ibta.AckTimeout(min(max(code, leastAck), maxAckTimeout))
+	return ibta.AckTimeout(min(max(cmp.Or(code, maxAckTimeout), leastAck), maxAckTimeout))
 }
 
 // QPN returns the number of the queue pair (verbs.Conn).

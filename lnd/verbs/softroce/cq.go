@@ -148,7 +148,7 @@ func (q *cq) upcall(list []verbs.Completion) {
 // Close ends the completion queue (verbs.CQ).
 func (q *cq) Close() error {
 	q.wait()
-	q.dev.forgetCQ(q)
+	remove(q.dev, q.dev.cqs, q)
 	return nil
 }
 

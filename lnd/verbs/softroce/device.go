@@ -3,6 +3,7 @@ package softroce
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -70,37 +71,29 @@ func (d *device) NewCQ(depth int, done func([]verbs.Completion)) (verbs.CQ, erro
 	if depth < 1 || done == nil {
 		return nil, fmt.Errorf("a completion queue for %d work requests", depth)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return nil, verbs.ErrClosed
-	}
 	q := newCQ(d, depth, done)
-	d.cqs[q] = struct{}{}
+	if err := add(d, d.cqs, q); err != nil {
+		return nil, err
+	}
 	return q, nil
 }
 
-func (d *device) forgetCQ(q *cq) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.cqs, q)
-}
-
-// add puts c into the list of connections.
-func (d *device) add(c *conn) error {
+// add puts an object into one of the lists of a device, unless the device is closed.
+func add[T comparable](d *device, list map[T]struct{}, one T) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return verbs.ErrClosed
 	}
-	d.conns[c] = struct{}{}
+	list[one] = struct{}{}
 	return nil
 }
 
-func (d *device) remove(c *conn) {
+// remove takes an object out of one of the lists of a device.
+func remove[T comparable](d *device, list map[T]struct{}, one T) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.conns, c)
+	delete(list, one)
 	d.idle.Broadcast()
 }
 
@@ -122,22 +115,6 @@ func (d *device) leave() {
 	d.idle.Broadcast()
 }
 
-func (d *device) addListener(l *listener) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return verbs.ErrClosed
-	}
-	d.listeners[l] = struct{}{}
-	return nil
-}
-
-func (d *device) removeListener(l *listener) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.listeners, l)
-}
-
 // Close ends all objects of the handle (verbs.Device). It must not be called from an upcall.
 func (d *device) Close() error {
 	d.mu.Lock()
@@ -146,19 +123,8 @@ func (d *device) Close() error {
 		return nil
 	}
 	d.closed = true
-	var conns []*conn
-	for c := range d.conns {
-		conns = append(conns, c)
-	}
-	slices.SortFunc(conns, func(a, b *conn) int { return int(a.qpn) - int(b.qpn) }) // sorted, so that two runs of a test agree
-	var listeners []*listener
-	for l := range d.listeners {
-		listeners = append(listeners, l)
-	}
-	var uds []*ud
-	for u := range d.uds {
-		uds = append(uds, u)
-	}
+	conns := slices.SortedFunc(maps.Keys(d.conns), func(a, b *conn) int { return int(a.qpn) - int(b.qpn) }) // sorted, so that two runs of a test agree
+	listeners, uds := slices.Collect(maps.Keys(d.listeners)), slices.Collect(maps.Keys(d.uds))
 	d.mu.Unlock()
 	for _, l := range listeners {
 		_ = l.Close()
@@ -173,10 +139,7 @@ func (d *device) Close() error {
 	for len(d.conns) > 0 || d.running > 0 {
 		d.idle.Wait()
 	}
-	var cqs []*cq
-	for q := range d.cqs {
-		cqs = append(cqs, q)
-	}
+	cqs := slices.Collect(maps.Keys(d.cqs))
 	d.mu.Unlock()
 	for _, q := range cqs {
 		q.wait()

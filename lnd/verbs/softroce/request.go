@@ -21,11 +21,11 @@ type listener struct {
 func (d *device) Listen(port uint16, upcall func(verbs.Request)) (verbs.Listener, error) {
 	l := &listener{dev: d, port: port, upcall: upcall}
 	s := d.hub.cm
-	if err := d.addListener(l); err != nil {
+	if err := add(d, d.listeners, l); err != nil {
 		return nil, err
 	}
 	if err := s.listen(l); err != nil {
-		d.removeListener(l)
+		remove(d, d.listeners, l)
 		return nil, err
 	}
 	return l, nil
@@ -38,7 +38,7 @@ func (l *listener) Close() error {
 	}
 	s := l.dev.hub.cm
 	s.unlisten(l)
-	l.dev.removeListener(l)
+	remove(l.dev, l.dev.listeners, l)
 	return nil
 }
 

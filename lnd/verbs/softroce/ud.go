@@ -64,13 +64,6 @@ func (d *device) NewUD(cfg verbs.UDConfig) (verbs.UD, error) {
 	return u, nil
 }
 
-// removeUD takes a queue pair out of the list.
-func (d *device) removeUD(u *ud) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.uds, u)
-}
-
 // QPN is the number of the queue pair (verbs.UD).
 func (u *ud) QPN() uint32 { return uint32(u.qpn) }
 
@@ -207,5 +200,5 @@ func (u *ud) Close() {
 	u.hub.groups.leaveAll(u)
 	u.in.end()
 	u.hub.retireUD(u)
-	u.dev.removeUD(u)
+	remove(u.dev, u.dev.uds, u)
 }

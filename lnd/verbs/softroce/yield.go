@@ -1,6 +1,10 @@
 package softroce
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // A SEND of several packets occupies a receive buffer from its first packet to its last one. Peers that
 // die between these, or that never send the last one, would occupy the buffers that all connections share.
@@ -23,10 +27,7 @@ func (d *device) starved(now time.Duration) {
 func (d *device) yield(now time.Duration) {
 	d.yieldAt.Store(int64(now + yieldEvery))
 	d.mu.Lock()
-	conns := make([]*conn, 0, len(d.conns))
-	for c := range d.conns {
-		conns = append(conns, c)
-	}
+	conns := slices.Collect(maps.Keys(d.conns))
 	d.mu.Unlock()
 	for _, c := range conns {
 		c.yield()
