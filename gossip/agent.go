@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -61,16 +62,11 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{table: table, cfg: cfg, self: list.NID(self), pid: table.Node().PID(), log: cfg.Log}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
-	}
+	a := &Agent{table: table, cfg: cfg, self: list.NID(self), pid: table.Node().PID(), log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))}
 	if a.m, err = engine.New(cfg.Engine(), list, self); err != nil {
 		return nil, err
 	}
-	if a.clock = cfg.Clock; a.clock == nil {
-		a.clock = table.Node().Clock()
-	}
+	a.clock = cmp.Or(cfg.Clock, table.Node().Clock())
 	a.watchers.init(a.clock)
 	a.outbox.Open(table, bounds)
 	a.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 
 	"ulnet/health/engine"
@@ -137,7 +139,7 @@ func (c *Connection) told(e ClientEvent) {
 		logRefused(c.log, &e)
 	case Evicted, Superseded:
 		c.setMaster(nid.NID{})
-		for _, id := range c.watched() {
+		for _, id := range slices.Collect(maps.Keys(c.watches)) { // any order: every watch ends
 			c.unwatch(id)
 		}
 		if e.Kind == Superseded {
@@ -192,13 +194,6 @@ func (c *Connection) unwatch(id nid.NID) {
 		delete(c.watches, id)
 		stop()
 	}
-}
-
-func (c *Connection) watched() (ids []nid.NID) {
-	for id := range c.watches { // any order: every watch ends
-		ids = append(ids, id)
-	}
-	return ids
 }
 
 // Wait waits until the client has a master, and returns it. Errors: ErrClosed, ErrSuperseded,

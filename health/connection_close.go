@@ -3,6 +3,8 @@ package health
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"ulnet/health/engine"
@@ -56,7 +58,7 @@ func (c *Connection) Close(ctx context.Context) error {
 // end stops the machine and withdraws the buffers.
 func (c *Connection) end() {
 	c.runner.Close()
-	for _, id := range c.watched() {
+	for _, id := range slices.Collect(maps.Keys(c.watches)) { // any order: every watch ends
 		c.unwatch(id)
 	}
 	c.transport.close()

@@ -65,6 +65,7 @@
 package lnd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -226,15 +227,9 @@ func Timeout(transaction time.Duration, retries int) time.Duration {
 // WithDefaults returns t with defaults for PeerTimeout, PeerCredits and Credits where these are
 // zero, and PeerCredits capped to Credits.
 func (t Tunables) WithDefaults() Tunables {
-	if t.PeerTimeout == 0 {
-		t.PeerTimeout = 180 * time.Second
-	}
-	if t.PeerCredits == 0 {
-		t.PeerCredits = 8
-	}
-	if t.Credits == 0 {
-		t.Credits = 256
-	}
+	t.PeerTimeout = cmp.Or(t.PeerTimeout, 180*time.Second)
+	t.PeerCredits = cmp.Or(t.PeerCredits, 8)
+	t.Credits = cmp.Or(t.Credits, 256)
 	t.PeerCredits = min(t.PeerCredits, t.Credits)
 	return t
 }

@@ -1,6 +1,7 @@
 package lnet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -197,7 +198,7 @@ func (ni *NI) PeerDown(peer nid.ProcessID, cause error) {
 	if p := ni.node.peers.find(peer.NID, ni); p != nil {
 		p.down(peer.PID, cause)
 	}
-	ni.node.peerChanged(peer, first(cause, syscall.ENOTCONN))
+	ni.node.peerChanged(peer, cmp.Or[error](cause, syscall.ENOTCONN))
 }
 
 // started makes upcalls that come while the driver is starting wait until the NI is

@@ -74,27 +74,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.PID == 0 {
-		c.PID = nid.LustrePID
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.TransactionTimeout == 0 {
-		c.TransactionTimeout = 150 * time.Second
-	}
-	if c.ResponseTracking == 0 {
-		c.ResponseTracking = 3
-	}
-	if c.PeerIdle == 0 {
-		c.PeerIdle = 10 * time.Minute
-	}
-	if c.RouterSilence == 0 {
-		c.RouterSilence = DefaultRouterSilence
-	}
-	if c.MaxPeers == 0 {
-		c.MaxPeers = 1 << 18
-	}
+	c.PID = cmp.Or(c.PID, nid.LustrePID)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.TransactionTimeout = cmp.Or(c.TransactionTimeout, 150*time.Second)
+	c.ResponseTracking = cmp.Or(c.ResponseTracking, 3)
+	c.PeerIdle = cmp.Or(c.PeerIdle, 10*time.Minute)
+	c.RouterSilence = cmp.Or(c.RouterSilence, DefaultRouterSilence)
+	c.MaxPeers = cmp.Or(c.MaxPeers, 1<<18)
 	return c
 }
 
@@ -297,12 +283,8 @@ func (n *Node) complete(cfg lnd.Config) lnd.Config {
 	cfg.Tunables.Timeout = cmp.Or(cfg.Tunables.Timeout, n.Health().LNDTimeout())
 	cfg.PID = cmp.Or(cfg.PID, n.cfg.PID)
 	cfg.Incarnation = cmp.Or(cfg.Incarnation, n.cfg.Incarnation)
-	if cfg.Clock == nil {
-		cfg.Clock = n.cfg.Clock
-	}
-	if cfg.Log == nil {
-		cfg.Log = n.cfg.Log
-	}
+	cfg.Clock = cmp.Or(cfg.Clock, n.cfg.Clock)
+	cfg.Log = cmp.Or(cfg.Log, n.cfg.Log)
 	return cfg
 }
 

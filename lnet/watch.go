@@ -1,6 +1,7 @@
 package lnet
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -168,7 +169,7 @@ func (w *watch) begin() {
 	defer w.mu.Unlock()
 	w.node.watches.add(w)
 	if state, cause := w.node.reach(w.id); state != PeerStateUnknown {
-		w.become(state, first(cause, syscall.ENOTCONN))
+		w.become(state, cmp.Or[error](cause, syscall.ENOTCONN))
 		w.pending[0].Known = true
 	}
 	w.tell()
@@ -185,7 +186,7 @@ func (w *watch) look(cause error, failed bool) {
 		state = PeerStateDown // the table of peers has forgotten the process
 	}
 	if state != PeerStateUnknown && state != w.state {
-		w.become(state, first(cause, why, syscall.ENOTCONN))
+		w.become(state, cmp.Or[error](cause, why, syscall.ENOTCONN))
 	}
 	if !w.telling {
 		w.tell()
@@ -206,15 +207,6 @@ func (w *watch) become(state PeerState, cause error) {
 		w.pending = w.pending[:0]
 	}
 	w.pending = append(w.pending, c)
-}
-
-func first(causes ...error) error {
-	for _, err := range causes {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // tell calls f for each pending change, also for changes that come during these calls, perhaps from f

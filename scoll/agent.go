@@ -1,6 +1,7 @@
 package scoll
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -116,9 +117,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 
 // fill checks the configuration and sets its defaults.
 func (a *Agent) fill() error {
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
-	}
+	a.log = cmp.Or(a.log, slog.New(slog.DiscardHandler))
 	self, ok := a.table.SelfOf(a.cfg.Self)
 	switch {
 	case ok:
@@ -130,12 +129,8 @@ func (a *Agent) fill() error {
 	}
 	a.cfg.MaxPayload = min(orElse(a.cfg.MaxPayload, portals.MaxPayload), portals.MaxPayload)
 	a.cfg.Self = a.self
-	if a.cfg.Incarnation == 0 {
-		a.cfg.Incarnation = a.table.Node().Incarnation()
-	}
-	if a.cfg.Clock == nil {
-		a.cfg.Clock = a.table.Node().Clock()
-	}
+	a.cfg.Incarnation = cmp.Or(a.cfg.Incarnation, a.table.Node().Incarnation())
+	a.cfg.Clock = cmp.Or(a.cfg.Clock, a.table.Node().Clock())
 	if a.cfg.Worker == nil {
 		a.cfg.Worker = func(f func()) { a.cfg.Clock.AfterFunc(time.Nanosecond, f) }
 	}

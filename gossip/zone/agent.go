@@ -58,13 +58,9 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
 	}
-	a := &Agent{table: table, cfg: cfg, clock: cfg.Clock, pid: table.Node().PID(), log: cfg.Log, watched: make(map[ID]func())}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
-	}
-	if a.clock == nil {
-		a.clock = table.Node().Clock()
-	}
+	a := &Agent{table: table, cfg: cfg, pid: table.Node().PID(), watched: make(map[ID]func())}
+	a.log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	a.clock = cmp.Or(cfg.Clock, table.Node().Clock())
 	ec := cfg.Engine()
 	ec.Wire = true
 	if ec.Wall = a.wall(); ec.Wall == 0 {

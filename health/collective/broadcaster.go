@@ -65,9 +65,7 @@ var _ health.Broadcaster = (*Broadcaster)(nil)
 func New(cfg Config) (*Broadcaster, error) {
 	cfg.Processing = cmp.Or(cfg.Processing, time.Second)
 	cfg.MaxMemory = cmp.Or(cfg.MaxMemory, 64<<20)
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	b := &Broadcaster{cfg: cfg}
 	if err := b.SetServers(cfg.Servers); err != nil {
 		return nil, err

@@ -1,7 +1,9 @@
 package capture
 
 import (
+	"cmp"
 	"container/list"
+	"maps"
 	"slices"
 	"time"
 
@@ -81,10 +83,7 @@ func NewDissector(opt Options, emit func(*Record)) *Dissector {
 	if len(opt.Ports) == 0 {
 		opt.Ports = []uint16{AcceptPort}
 	}
-	if opt.KeepPayload == 0 {
-		opt.KeepPayload = defaultKeep
-	}
-	opt.KeepPayload = max(0, opt.KeepPayload)
+	opt.KeepPayload = max(0, cmp.Or(opt.KeepPayload, defaultKeep))
 	d := &Dissector{
 		opt: opt, emit: emit,
 		flows: map[tuple]*flow{}, byAge: list.New(), closed: newClosedFlows(rememberedClosed),
@@ -139,12 +138,8 @@ func (d *Dissector) tcp(ip *headers.IP, tcp *headers.TCP) bool {
 // Close reports unfinished records. The Dissector must not be used after it.
 func (d *Dissector) Close() {
 	d.flush(true)
-	open := make([]*flow, 0, len(d.flows))
-	for _, f := range d.flows {
-		open = append(open, f)
-	}
-	slices.SortFunc(open, func(a, b *flow) int { return a.conn.ID - b.conn.ID })
-	for _, f := range open {
+	byID := func(a, b *flow) int { return a.conn.ID - b.conn.ID }
+	for _, f := range slices.SortedFunc(maps.Values(d.flows), byID) {
 		d.end(f, ErrOpenEnd)
 	}
 	d.roce.close()

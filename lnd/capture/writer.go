@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -198,11 +199,7 @@ func (w *Writer) attach(r *recorder) error {
 func (w *Writer) add(r *recorder) (open []*tapFlow) {
 	w.recorders = append(w.recorders, r)
 	w.sinks.Add(1)
-	for _, f := range w.flows { // any order: the flows are sorted below
-		open = append(open, f)
-	}
-	slices.SortFunc(open, func(a, b *tapFlow) int { return cmp.Compare(a.id, b.id) })
-	return open
+	return slices.SortedFunc(maps.Values(w.flows), func(a, b *tapFlow) int { return cmp.Compare(a.id, b.id) })
 }
 
 // announce tells a recorder about connections that are open.

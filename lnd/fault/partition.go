@@ -3,6 +3,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ulnet/lnet/nid"
@@ -53,10 +54,5 @@ func (p *Partition) separates(a, b nid.NID) bool {
 
 // side is the number of the set that has id.
 func (p *Partition) side(id nid.NID) int {
-	for i := range p.sets {
-		if p.sets[i].Has(id) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(p.sets, func(s nid.Set) bool { return s.Has(id) })
 }

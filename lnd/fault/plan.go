@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -70,12 +71,8 @@ type activeRule struct {
 
 // New returns a plan without faults.
 func New(cfg Config) *Plan {
-	if cfg.MaxHeld == 0 {
-		cfg.MaxHeld = defaultMaxHeld
-	}
-	if cfg.MaxHeldBytes == 0 {
-		cfg.MaxHeldBytes = defaultMaxHeldBytes
-	}
+	cfg.MaxHeld = cmp.Or(cfg.MaxHeld, defaultMaxHeld)
+	cfg.MaxHeldBytes = cmp.Or(cfg.MaxHeldBytes, defaultMaxHeldBytes)
 	p := &Plan{cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 0))}
 	p.lnet = faultrule.New(rand.New(rand.NewPCG(cfg.Seed, 1)))
 	p.quiet.L = &p.mu

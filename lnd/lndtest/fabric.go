@@ -294,12 +294,7 @@ func (r *recorder) ended(ms ...*lnd.Message) func() bool {
 	return func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		for _, m := range ms {
-			if _, ok := r.finalized[m]; !ok {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(ms, func(m *lnd.Message) bool { _, ok := r.finalized[m]; return !ok })
 	}
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -117,9 +118,7 @@ func New[M any](cfg Config[M]) (*Network[M], error) {
 	if cfg.Boot == nil {
 		return nil, fmt.Errorf("sim: Config.Boot is required")
 	}
-	if cfg.Inbox == 0 {
-		cfg.Inbox = DefaultInbox
-	}
+	cfg.Inbox = cmp.Or(cfg.Inbox, DefaultInbox)
 	if cfg.Topology == nil {
 		cfg.Topology = &Flat{}
 	}

@@ -172,9 +172,7 @@ func (c Config) withDefaults() Config {
 	c.MulticastPort = cmp.Or(c.MulticastPort, multicastPortFor(c.AcceptPort))
 	c.MulticastTTL = cmp.Or(c.MulticastTTL, 1)
 	c.MulticastRxBuffer = cmp.Or(c.MulticastRxBuffer, 4<<20)
-	if c.ControlTOS == 0 {
-		c.ControlTOS = cmp.Or(c.TOS, classCS5)
-	}
+	c.ControlTOS = cmp.Or(c.ControlTOS, c.TOS, classCS5)
 	if c.LinkSpeed == nil {
 		c.LinkSpeed = linkSpeed
 	}
@@ -194,7 +192,7 @@ const defaultTimeout = 49 * time.Second
 // forNI returns c, whose other defaults are set already, with the defaults that depend on the NI: on
 // its address and on LNet's time-out for drivers.
 func (c Config) forNI(addr netip.Addr, timeout time.Duration) Config {
-	c.SockTimeout = cmp.Or(c.SockTimeout, cmp.Or(timeout, defaultTimeout))
+	c.SockTimeout = cmp.Or(c.SockTimeout, timeout, defaultTimeout)
 	if c.ConnsPerPeer == 0 {
 		c.ConnsPerPeer = connsForSpeed(c.LinkSpeed(addr))
 	}

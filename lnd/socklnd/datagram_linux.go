@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"net"
@@ -24,10 +25,7 @@ func openUDP(local netip.AddrPort, options func(fd int) error) (*net.UDPConn, sy
 	cfg := net.ListenConfig{Control: func(_, _ string, rc syscall.RawConn) error {
 		var optErr error
 		err := rc.Control(func(fd uintptr) { optErr = options(int(fd)) })
-		if err == nil {
-			err = optErr
-		}
-		return err
+		return cmp.Or(err, optErr)
 	}}
 	pc, err := cfg.ListenPacket(context.Background(), network, local.String())
 	if err != nil {

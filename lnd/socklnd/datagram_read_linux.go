@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"cmp"
 	"encoding/binary"
 	"net"
 	"net/netip"
@@ -228,8 +229,5 @@ func (r *datagramReader) member(group netip.Addr, index, opt4, opt6 int) error {
 			optErr = unix.SetsockoptIPMreqn(int(fd), unix.IPPROTO_IP, opt4, &unix.IPMreqn{Multiaddr: group.As4(), Ifindex: int32(index)})
 		}
 	})
-	if err == nil {
-		err = optErr
-	}
-	return err
+	return cmp.Or(err, optErr)
 }

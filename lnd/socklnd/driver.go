@@ -56,10 +56,7 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := cfg.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	id := nid.FromAddr(cfg.Net, addr)
 	ni := &NI{
 		cfg: own.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, watchdog: &d.watchdog, polling: &d.polling, nid: id, pid: cmp.Or(cfg.PID, nid.LustrePID), addr: addr,

@@ -3,7 +3,9 @@ package socklnd
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -132,11 +134,7 @@ func (ni *NI) forget(p *peer) {
 func (ni *NI) allPeers() []*peer {
 	ni.mu.RLock()
 	defer ni.mu.RUnlock()
-	all := make([]*peer, 0, len(ni.peers))
-	for _, p := range ni.peers {
-		all = append(all, p)
-	}
-	return all
+	return slices.Collect(maps.Values(ni.peers))
 }
 
 // after calls f after d unless the NI has ended or the timer is stopped.

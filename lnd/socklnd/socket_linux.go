@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/netip"
@@ -43,10 +44,7 @@ func (o socketOptions) setBacklog(l net.Listener) error {
 	}
 	var listenErr error
 	err = rc.Control(func(fd uintptr) { listenErr = unix.Listen(int(fd), o.backlog) })
-	if err == nil {
-		err = listenErr
-	}
-	return err
+	return cmp.Or(err, listenErr)
 }
 
 // tunedListener tunes the connections that it accepts.
@@ -170,8 +168,5 @@ func setTOS(c net.Conn, rc syscall.RawConn, tos int) {
 func setInt(rc syscall.RawConn, level, opt, value int) error {
 	var optErr error
 	err := rc.Control(func(fd uintptr) { optErr = unix.SetsockoptInt(int(fd), level, opt, value) })
-	if err == nil {
-		err = optErr
-	}
-	return err
+	return cmp.Or(err, optErr)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"syscall"
@@ -222,11 +223,7 @@ func (a *Agent) Close(context.Context) error {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
-	var open []portals.MDHandle
-	for _, md := range a.exchanges { // any order: the list is sorted below
-		open = append(open, md)
-	}
-	slices.Sort(open) // sorted, so that the events of these MDs come in the same order in every run
+	open := slices.Sorted(maps.Values(a.exchanges)) // sorted, so that the events of these MDs come in the same order in every run
 	clear(a.exchanges)
 	asked := a.asked
 	a.asked = make(map[nid.NID][]func(error))

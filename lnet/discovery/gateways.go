@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -35,9 +36,7 @@ func (g *gateways) start(a *Agent, cfg Config) {
 
 // set changes the settings of the checks; see [Config].
 func (g *gateways) set(interval, timeout time.Duration) {
-	if interval == 0 {
-		interval = route.DefaultCheckInterval
-	}
+	interval = cmp.Or(interval, route.DefaultCheckInterval)
 	if timeout <= 0 {
 		timeout = route.DefaultPingTimeout
 	}

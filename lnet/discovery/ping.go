@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,9 +78,7 @@ func StartPing(table *portals.Table, dst nid.ProcessID, o PingOptions, done func
 	if o.Size <= 0 {
 		o.Size = defaultPingSize
 	}
-	if dst.PID == 0 {
-		dst.PID = nid.LustrePID
-	}
+	dst.PID = cmp.Or(dst.PID, nid.LustrePID)
 	p := &Pinger{table: table, dst: dst, opts: o, done: done}
 	p.mu.Lock()
 	p.timer = table.Node().Clock().AfterFunc(o.Timeout, func() { p.end(wire.PingInfo{}, syscall.ETIMEDOUT) })

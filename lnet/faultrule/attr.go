@@ -1,6 +1,7 @@
 package faultrule
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"syscall"
@@ -114,10 +115,7 @@ func (a *Attr) invalidDelay() string {
 // types are the message types that the rule is about: with portals, PUT and GET alone
 // (lnet_fault_attr_validate).
 func (a *Attr) types() Types {
-	t := a.Types
-	if t == 0 {
-		t = allTypes
-	}
+	t := cmp.Or(a.Types, allTypes)
 	if a.Portals != 0 {
 		t &= 1<<wire.Put | 1<<wire.Get
 	}

@@ -1,6 +1,7 @@
 package lnetsim
 
 import (
+	"cmp"
 	"fmt"
 
 	"ulnet/lnd"
@@ -71,10 +72,7 @@ func optional(name string) scenario.Arg {
 // what each partner adds at both ends of a connection.
 func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
 	const idle, talking, partner = 25 << 10, 8 << 10, 3800
-	partners := o.Int("partners")
-	if partners == 0 {
-		partners = nodes - 1
-	}
+	partners := cmp.Or(o.Int("partners"), nodes-1)
 	return idle + talking + partner*int64(min(partners, nodes-1))
 }
 

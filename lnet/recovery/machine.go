@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -189,10 +190,7 @@ func (m *Machine) ping(now time.Duration, e *entry, out *Output) {
 
 // interval returns the time to the next ping after count pings (lnet_get_next_recovery_ping).
 func (m *Machine) interval(count int) time.Duration {
-	most := m.settings.MaxInterval
-	if most == 0 {
-		most = defaultMaxInterval
-	}
+	most := cmp.Or(m.settings.MaxInterval, defaultMaxInterval)
 	return min(time.Second<<min(count, 20), most)
 }
 

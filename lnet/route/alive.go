@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"slices"
 
 	"ulnet/lnet/nid"
 )
@@ -82,12 +83,7 @@ func (g *Gateway) Judge(r Route, s Settings) State {
 }
 
 func (g *Gateway) isOn(net nid.Net) bool {
-	for i := range g.NIs {
-		if g.NIs[i].NID.Net() == net {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.NIs, func(ni NI) bool { return ni.NID.Net() == net })
 }
 
 // anyAlive reports whether an NI of the gateway on a net is alive (lnet_is_gateway_net_alive).

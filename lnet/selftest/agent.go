@@ -1,10 +1,13 @@
 package selftest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -75,13 +78,9 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
 	}
-	a := &Agent{table: table, clock: cfg.Clock, log: cfg.Log, memory: newBulkMemory(), posted: map[uint64]memory{}, joining: map[uint64]func(engine.Joined){}}
-	if a.clock == nil {
-		a.clock = table.Node().Clock()
-	}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
-	}
+	a := &Agent{table: table, memory: newBulkMemory(), posted: map[uint64]memory{}, joining: map[uint64]func(engine.Joined){}}
+	a.clock = cmp.Or(cfg.Clock, table.Node().Clock())
+	a.log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	c := cfg.Engine()
 	c.FirstID = firstID(table.Node().Incarnation())
 	a.answers = a.replyArrived
@@ -254,10 +253,7 @@ func (a *Agent) Close(ctx context.Context) error {
 	over := a.runner.CloseWithin(wait)
 	a.mu.Lock()
 	a.closed = true
-	ids := make([]uint64, 0, len(a.posted))
-	for id := range a.posted { // any order: the RPCs are independent
-		ids = append(ids, id)
-	}
+	ids := slices.Collect(maps.Keys(a.posted)) // any order: the RPCs are independent
 	a.mu.Unlock()
 	for _, id := range ids {
 		a.release(id)

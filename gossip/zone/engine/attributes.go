@@ -234,12 +234,7 @@ func (a *attributes) compact(m *Machine) {
 // agreed reports whether the last heartbeats of all neighbours had the same hash of tables as
 // this node.
 func (a *attributes) agreed(m *Machine) bool {
-	for i := range m.links.list {
-		if l := &m.links.list[i]; l.state != up || !l.same {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.links.list, func(l link) bool { return l.state != up || !l.same })
 }
 
 func (a *attributes) marks(keep *bitmap) {

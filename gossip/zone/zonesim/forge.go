@@ -2,6 +2,7 @@ package zonesim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,10 +106,5 @@ func (p *program) tellLies() {
 
 // forges reports whether a command exists for bare machines only.
 func forges(verb string) bool {
-	for i := range forgeries {
-		if forgeries[i].Name == verb {
-			return true
-		}
-	}
-	return verb == "lose" || verb == "gain"
+	return verb == "lose" || verb == "gain" || slices.ContainsFunc(forgeries, func(v scenario.Verb) bool { return v.Name == verb })
 }

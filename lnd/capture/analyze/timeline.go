@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"math/bits"
 	"time"
 )
@@ -45,9 +46,7 @@ type column struct {
 
 // at returns the column of an instant.
 func (t *timeline) at(now time.Duration) *column {
-	if t.width == 0 {
-		t.width = firstWidth
-	}
+	t.width = cmp.Or(t.width, firstWidth)
 	for now/t.width >= columns {
 		t.widen()
 	}

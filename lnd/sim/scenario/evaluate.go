@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"time"
@@ -62,9 +63,7 @@ func (r *runner) prepare(plan []step) {
 		r.instants.every = append(r.instants.every, f.checkEvery())
 	}
 	if every := r.options.SampleEvery; every >= 0 {
-		if every == 0 {
-			every = max(f.Length/100, time.Microsecond)
-		}
+		every = cmp.Or(every, max(f.Length/100, time.Microsecond))
 		r.options.SampleEvery, r.sampleAt = every, every
 		r.instants.every = append(r.instants.every, every)
 		for _, q := range f.Protocol.Series {
@@ -74,12 +73,7 @@ func (r *runner) prepare(plan []step) {
 }
 
 func (f *File) checkEvery() time.Duration {
-	for _, d := range []time.Duration{f.settings.checkEvery, f.Protocol.CheckEvery} {
-		if d > 0 {
-			return d
-		}
-	}
-	return defaultCheckEvery
+	return cmp.Or(f.settings.checkEvery, f.Protocol.CheckEvery, defaultCheckEvery)
 }
 
 // evaluate evaluates the checks whose span of time contains the instant now.

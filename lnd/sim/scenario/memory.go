@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"sort"
 )
@@ -53,9 +54,7 @@ const simBytes = 160
 
 // Memory predicts the bytes that a run with the given number of nodes needs.
 func (f *File) Memory(level Level, nodes int) int64 {
-	if level == 0 {
-		level = f.Protocol.Levels[0]
-	}
+	level = cmp.Or(level, f.Protocol.Levels[0])
 	per := int64(simBytes)
 	if f.Protocol.BytesPerNode != nil {
 		per += f.Protocol.BytesPerNode(level, nodes, f.Options)

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -32,15 +33,9 @@ type runner struct {
 // fits sets the options that are zero to what the file says, and refuses a run that is not
 // possible.
 func (f *File) fits(o *Options) error {
-	if o.Nodes == 0 {
-		o.Nodes = f.Nodes
-	}
-	if o.Seed == nil {
-		o.Seed = &f.Seed
-	}
-	if o.Level == 0 {
-		o.Level = f.Protocol.Levels[0]
-	}
+	o.Nodes = cmp.Or(o.Nodes, f.Nodes)
+	o.Seed = cmp.Or(o.Seed, &f.Seed)
+	o.Level = cmp.Or(o.Level, f.Protocol.Levels[0])
 	if !slices.Contains(f.Protocol.Levels, o.Level) {
 		return f.Protocol.refuse(o.Level)
 	}

@@ -8,6 +8,7 @@ package ibv
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,9 +45,7 @@ func Open(cfg verbs.OpenConfig) (verbs.Device, error) {
 		domains: map[*domain]struct{}{}, cqs: map[*queue]struct{}{}, uds: map[*datagrams]struct{}{},
 	}
 	d.attr.Addr = cfg.Addr
-	if d.log == nil {
-		d.log = slog.New(slog.DiscardHandler)
-	}
+	d.log = cmp.Or(d.log, slog.New(slog.DiscardHandler))
 	if err := d.sameFamily(cfg.Addr); err != nil {
 		return nil, err
 	}

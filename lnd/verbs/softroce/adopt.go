@@ -1,6 +1,7 @@
 package softroce
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"time"
@@ -47,10 +48,7 @@ func Adopt(on verbs.Device, cfg AdoptConfig, events func(verbs.Conn, verbs.Event
 		return nil, err
 	}
 	c.psn, c.heard = cfg.RecvPSN&psnMask, true
-	ack := cfg.AckTimeout
-	if ack == 0 {
-		ack = ibta.AckTimeout(ackTimeout)
-	}
+	ack := cmp.Or(cfg.AckTimeout, ibta.AckTimeout(ackTimeout))
 	c.open(cfg.Peer, cmEnd{QPN: cfg.DestQP, PSN: cfg.SendPSN, MTU: cfg.MTU, TrafficClass: cfg.TrafficClass}, cfg.RetryCount, cfg.RNRRetryCount, ack)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,6 +2,7 @@ package softroce
 
 import (
 	"bytes"
+	"cmp"
 	"net/netip"
 	"sync"
 	"time"
@@ -99,9 +100,7 @@ func (s *cmShell) do(in cmInput, c *conn) (ibta.CommID, error) {
 	wake := s.cm.Step(now, in, &s.out)
 	id, err := s.out.ID, s.out.Err
 	if c != nil && err == nil {
-		if id == 0 {
-			id = in.Call.ID
-		}
+		id = cmp.Or(id, in.Call.ID)
 		c.id, s.conns[id] = id, c
 		c.events.speak()
 	}

@@ -1,6 +1,7 @@
 package softroce
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -74,9 +75,7 @@ type group struct {
 const groupBuffer = 4 << 20
 
 func newGroups(network wire.Network, local netip.AddrPort, buffer int, tap func(verbs.TappedPacket)) *groups {
-	if buffer == 0 {
-		buffer = groupBuffer
-	}
+	buffer = cmp.Or(buffer, groupBuffer)
 	return &groups{network: network, local: local, buffer: buffer, tap: tap, list: make(map[netip.Addr]*group)}
 }
 

@@ -1,6 +1,7 @@
 package softroce
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -65,12 +66,10 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	bound := netip.AddrPortFrom(cfg.Addr.Unmap(), wire.Port)
 	local := netip.AddrPortFrom(bound.Addr().WithZone(""), wire.Port)
 	h := &hub{
-		opener: o, key: bound.Addr(), addr: local.Addr(), clock: cfg.Clock, log: cfg.Log, tap: cfg.Tap, numbers: o.numbers, gone: make(chan struct{}),
+		opener: o, key: bound.Addr(), addr: local.Addr(), clock: cfg.Clock, tap: cfg.Tap, numbers: o.numbers, gone: make(chan struct{}),
 		guid: o.numbers.GUID(), regions: newRegionTable(o.numbers), timers: newTimers(cfg.Clock),
 	}
-	if h.log == nil {
-		h.log = slog.New(slog.DiscardHandler)
-	}
+	h.log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	first := o.numbers.QPN()
 	h.demux = newDemultiplexer(first)
 	h.demux.report = cfg.Unknown

@@ -30,24 +30,12 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Timeout == 0 {
-		l.Timeout = 150 * time.Second
-	}
-	if l.MaxInterfaces == 0 {
-		l.MaxInterfaces = 200
-	}
-	if l.MaxNIDs == 0 {
-		l.MaxNIDs = 1 << 18
-	}
-	if l.MaxInFlight == 0 {
-		l.MaxInFlight = 1024
-	}
-	if l.MaxProbes == 0 {
-		l.MaxProbes = 256
-	}
-	if l.MaxClaims == 0 {
-		l.MaxClaims = 1 << 16
-	}
+	l.Timeout = cmp.Or(l.Timeout, 150*time.Second)
+	l.MaxInterfaces = cmp.Or(l.MaxInterfaces, 200)
+	l.MaxNIDs = cmp.Or(l.MaxNIDs, 1<<18)
+	l.MaxInFlight = cmp.Or(l.MaxInFlight, 1024)
+	l.MaxProbes = cmp.Or(l.MaxProbes, 256)
+	l.MaxClaims = cmp.Or(l.MaxClaims, 1<<16)
 	return l
 }
 
@@ -332,11 +320,4 @@ func (p *peer) isForced(now time.Duration, at nid.NID) bool {
 	return p.exchange != nil && p.askAt == at && now-p.exchange.sentAt < repeatAfter
 }
 
-func (m *Machine) isOwn(id nid.NID) bool {
-	for _, own := range m.self.NIDs {
-		if own == id {
-			return true
-		}
-	}
-	return false
-}
+func (m *Machine) isOwn(id nid.NID) bool { return slices.Contains(m.self.NIDs, id) }

@@ -1,10 +1,13 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -62,13 +65,9 @@ func New(table *portals.Table, agent *selftest.Agent, cfg Config) (*Console, err
 	if err := table.Ready(); err != nil {
 		return nil, err
 	}
-	c := &Console{table: table, clock: cfg.Clock, log: cfg.Log, posted: map[uint64]memory{}, commands: map[uint64]func(engine.Effect){}}
-	if c.clock == nil {
-		c.clock = table.Node().Clock()
-	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
+	c := &Console{table: table, posted: map[uint64]memory{}, commands: map[uint64]func(engine.Effect){}}
+	c.clock = cmp.Or(cfg.Clock, table.Node().Clock())
+	c.log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	ec := cfg.Engine()
 	incarnation := table.Node().Incarnation()
 	ec.FirstID, ec.FirstStamp = firstID(incarnation, c.clock.Now()), firstStamp(incarnation)
@@ -196,10 +195,7 @@ func (c *Console) Close(ctx context.Context) error {
 	}
 	c.runner.CloseWithin(wait)
 	c.mu.Lock()
-	ids, commands := make([]uint64, 0, len(c.posted)), c.commands
-	for id := range c.posted { // any order: the RPCs are independent
-		ids = append(ids, id)
-	}
+	ids, commands := slices.Collect(maps.Keys(c.posted)), c.commands // any order: the RPCs are independent
 	c.commands = nil
 	c.mu.Unlock()
 	for _, id := range ids {

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,10 +94,8 @@ func textOf(n uint32, names []string) []byte {
 
 // numberOf returns the number that a name or digits stand for.
 func numberOf(text []byte, names []string, what, use string) (uint32, error) {
-	for n, name := range names {
-		if name == string(text) {
-			return uint32(n), nil
-		}
+	if n := slices.Index(names, string(text)); n >= 0 {
+		return uint32(n), nil
 	}
 	return number(text, what, use)
 }

@@ -4,6 +4,7 @@
 package emulator
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -75,9 +76,7 @@ type Network struct {
 
 // New returns a network without ports.
 func New(cfg Config) *Network {
-	if cfg.MTU == 0 {
-		cfg.MTU = 4200
-	}
+	cfg.MTU = cmp.Or(cfg.MTU, 4200)
 	e := &Network{
 		cfg: cfg, faults: cfg.Faults, random: rand.New(rand.NewPCG(cfg.Seed, 0x1b2d9a5)), ports: make(map[netip.AddrPort]*emulated),
 		groups: make(map[netip.Addr][]*emulated), cut: make(map[[2]netip.Addr]bool), due: machine.Never,

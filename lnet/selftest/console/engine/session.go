@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"syscall"
@@ -90,10 +91,7 @@ func (n *NewSession) create(c *Console, o *operation) {
 	c.stamp = max(c.stamp+1, c.cfg.FirstStamp+c.now.Milliseconds())
 	s := &session{
 		id: wire.Session{Console: n.console, Stamp: c.stamp}, name: n.Name, key: n.Key, features: n.Features, force: n.Force,
-		timeout: n.Timeout, byID: map[nid.ProcessID]*node{},
-	}
-	if s.timeout == 0 {
-		s.timeout = idleTimeout
+		timeout: cmp.Or(n.Timeout, idleTimeout), byID: map[nid.ProcessID]*node{},
 	}
 	c.session = s
 	s.addBatch(c, defaultBatch)
