@@ -126,19 +126,7 @@ func (n Net) AppendTo(b []byte) []byte {
 }
 
 // MarshalText returns what String returns, and nothing for the zero Net.
-func (n Net) MarshalText() ([]byte, error) {
-	if n == (Net{}) {
-		return []byte{}, nil
-	}
-	return n.AppendTo(nil), nil
-}
+func (n Net) MarshalText() ([]byte, error) { return marshalText(n) }
 
 // UnmarshalText is ParseNet; an empty text gives the zero Net.
-func (n *Net) UnmarshalText(text []byte) (err error) {
-	if len(text) == 0 {
-		*n = Net{}
-		return nil
-	}
-	*n, err = ParseNet(string(text))
-	return err
-}
+func (n *Net) UnmarshalText(text []byte) error { return unmarshalText(n, text, ParseNet) }

@@ -103,19 +103,7 @@ func (id ProcessID) AppendTo(b []byte) []byte {
 }
 
 // MarshalText returns what String returns, and nothing for the zero ProcessID.
-func (id ProcessID) MarshalText() ([]byte, error) {
-	if id == (ProcessID{}) {
-		return []byte{}, nil
-	}
-	return id.AppendTo(nil), nil
-}
+func (id ProcessID) MarshalText() ([]byte, error) { return marshalText(id) }
 
 // UnmarshalText is ParseProcessID; an empty text gives the zero ProcessID.
-func (id *ProcessID) UnmarshalText(text []byte) (err error) {
-	if len(text) == 0 {
-		*id = ProcessID{}
-		return nil
-	}
-	*id, err = ParseProcessID(string(text))
-	return err
-}
+func (id *ProcessID) UnmarshalText(text []byte) error { return unmarshalText(id, text, ParseProcessID) }

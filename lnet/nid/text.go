@@ -123,19 +123,28 @@ func (n NID) AppendTo(b []byte) []byte {
 }
 
 // MarshalText returns what String returns, and nothing for the zero NID.
-func (n NID) MarshalText() ([]byte, error) {
-	if n == (NID{}) {
-		return []byte{}, nil
-	}
-	return n.AppendTo(nil), nil
-}
+func (n NID) MarshalText() ([]byte, error) { return marshalText(n) }
 
 // UnmarshalText is Parse; an empty text gives the zero NID.
-func (n *NID) UnmarshalText(text []byte) (err error) {
+func (n *NID) UnmarshalText(text []byte) error { return unmarshalText(n, text, Parse) }
+
+// marshalText returns the text of a value, and nothing for the zero value.
+func marshalText[T interface {
+	comparable
+	AppendTo([]byte) []byte
+}](v T) ([]byte, error) {
+	if v == *new(T) {
+		return []byte{}, nil
+	}
+	return v.AppendTo(nil), nil
+}
+
+// unmarshalText sets a value to what a text says; an empty text gives the zero value.
+func unmarshalText[T any](v *T, text []byte, parse func(string) (T, error)) (err error) {
 	if len(text) == 0 {
-		*n = NID{}
+		*v = *new(T)
 		return nil
 	}
-	*n, err = Parse(string(text))
+	*v, err = parse(string(text))
 	return err
 }
