@@ -48,10 +48,16 @@ func (d *Dissector) datagram(ip *headers.IP, udp *headers.UDP) bool {
 func (r *Record) parseDatagram(b []byte, keep int) {
 	var g ksock.Datagram
 	err := ksock.ParseDatagram(b, &g)
+	r.takeDatagram(&g, err, b, keep)
+}
+
+// takeDatagram fills the record with the datagram in b. err is the error with which b was parsed.
+func (r *Record) takeDatagram(g *ksock.Datagram, err error, b []byte, keep int) {
+	otherLength := errors.Is(err, ksock.ErrDatagramLength) || errors.Is(err, kib.ErrDatagramLength)
 	switch {
-	case errors.Is(err, ksock.ErrDatagramLength) && len(g.Payload) < int(g.Header.PayloadLength) && r.Length > uint64(len(b)):
+	case otherLength && len(g.Payload) < int(g.Header.PayloadLength) && r.Length > uint64(len(b)):
 		err = nil // it is no error that the capture lacks the end of the datagram
-	case err == nil, errors.Is(err, ksock.ErrDatagramLength):
+	case err == nil, otherLength:
 	default:
 		r.Kind, r.Datagram, r.Err = Unknown, false, err
 		return

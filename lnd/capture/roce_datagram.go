@@ -2,10 +2,10 @@ package capture
 
 import (
 	"encoding/binary"
-	"errors"
 	"net/netip"
 
 	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnd/verbs/ibta"
 )
 
@@ -42,17 +42,5 @@ func (f *roceFrame) isDatagram() bool {
 func (r *Record) parseKibDatagram(b []byte, keep int) {
 	var g kib.Datagram
 	err := kib.ParseDatagram(b, &g)
-	switch {
-	case errors.Is(err, kib.ErrDatagramLength) && len(g.Payload) < int(g.Header.PayloadLength) && r.Length > uint64(len(b)):
-		err = nil // it is no error that the capture lacks the end of the payload
-	case err == nil, errors.Is(err, kib.ErrDatagramLength):
-	default:
-		r.Kind, r.Datagram, r.Err = Unknown, false, err
-		return
-	}
-	r.Header, r.Err = g.Header, err
-	r.Payload = g.Payload[:min(len(g.Payload), int(g.Header.PayloadLength))]
-	r.Missing = g.Header.PayloadLength - uint32(len(r.Payload))
-	r.Payload = r.Payload[:min(len(r.Payload), keep)]
-	r.Raw = b[:len(b)-len(g.Payload)+len(r.Payload)] // Raw ends with the payload, whatever follows it
+	r.takeDatagram(&ksock.Datagram{Header: g.Header, Payload: g.Payload}, err, b, keep)
 }

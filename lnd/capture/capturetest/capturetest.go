@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"strconv"
@@ -109,16 +110,8 @@ var fields = []string{
 // AgreeWithTshark it skips the test without tshark.
 func Tshark(t testing.TB, file string) []Message {
 	t.Helper()
-	args := []string{"-r", file, "-Y", "lnet.ksm_type", "-T", "fields"}
-	for _, f := range fields {
-		args = append(args, "-e", f)
-	}
-	out, err := exec.CommandContext(t.Context(), tshark(t), args...).Output()
-	if err != nil {
-		t.Fatal("tshark:", err)
-	}
 	var list []Message
-	for line := range strings.Lines(string(out)) {
+	for line := range tshark(t, file, "lnet.ksm_type", fields) {
 		messages, err := parseLine(strings.TrimSuffix(line, "\n"))
 		if err != nil {
 			t.Fatalf("tshark printed %q: %v", line, err)
@@ -128,11 +121,18 @@ func Tshark(t testing.TB, file string) []Message {
 	return list
 }
 
-// tshark returns the path of the program tshark.
-func tshark(t testing.TB) string {
+// tshark returns a line with some fields for each packet of a capture that passes a filter.
+func tshark(t testing.TB, file, filter string, fields []string) iter.Seq[string] {
 	t.Helper()
-	path := needs.Program(t, "tshark")
-	return path
+	args := []string{"-r", file, "-Y", filter, "-T", "fields"}
+	for _, f := range fields {
+		args = append(args, "-e", f)
+	}
+	out, err := exec.CommandContext(t.Context(), needs.Program(t, "tshark"), args...).Output()
+	if err != nil {
+		t.Fatal("tshark:", err)
+	}
+	return strings.Lines(string(out))
 }
 
 // packet has, for each field, the values of all messages in one packet. Parsing a message takes

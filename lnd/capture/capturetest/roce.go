@@ -2,7 +2,6 @@ package capturetest
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -63,16 +62,8 @@ var roceFields = []string{
 // roceOfTshark returns a line for each message that tshark finds, without messages that were sent again.
 func roceOfTshark(t testing.TB, file string) (list []string) {
 	t.Helper()
-	args := []string{"-r", file, "-Y", "infiniband.mad.attributeid or lnet.ib.type", "-T", "fields"}
-	for _, f := range roceFields {
-		args = append(args, "-e", f)
-	}
-	out, err := exec.CommandContext(t.Context(), tshark(t), args...).Output()
-	if err != nil {
-		t.Fatal("tshark:", err)
-	}
 	seen := map[string]bool{}
-	for line := range strings.Lines(string(out)) {
+	for line := range tshark(t, file, "infiniband.mad.attributeid or lnet.ib.type", roceFields) {
 		v := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(v) != len(roceFields) {
 			t.Fatalf("tshark printed %q", line)
