@@ -4,7 +4,6 @@ import (
 	"ulnet/health"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
-	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
 )
@@ -48,7 +47,7 @@ func (n *network) order(id sim.NodeID, s serverProgram, verb string, args scenar
 // use carries out a command of a scenario at a client's node, and records it in the
 // ground truth.
 func (n *network) use(id sim.NodeID, c clientProgram, text string) {
-	verb, args := kit.Command(text)
+	verb, args := scenario.ParseCommand(text)
 	f, on := &n.groundTruth.nodes[id], args.Word(0) == "on"
 	switch verb {
 	case "traffic":

@@ -92,7 +92,7 @@ func (t *groundTruth) began(id sim.NodeID) {
 	}
 	t.touch(id)
 	if t.net.isServer(id) {
-		t.net.losses.booted(id)
+		clear(t.net.losses.has[id]) // events report the clients that the server restores from its records
 	}
 	t.net.losses.changed()
 	t.reach()

@@ -62,10 +62,6 @@ func (l *losses) changed() {
 	l.loose.changed(l.net.Now(), func(server sim.NodeID) bool { return t.minority(server, gossips) })
 }
 
-// booted is called when an incarnation of a server begins. At first the server has no client; events
-// report those that it restores from its records.
-func (l *losses) booted(server sim.NodeID) { clear(l.has[server]) }
-
 // told follows the connections of a server, and judges how they end.
 func (l *losses) told(server sim.NodeID, e *health.Event) {
 	n, has := l.net, &l.has[server][nodeOf(e.Client)]
@@ -110,5 +106,3 @@ func (n *network) stays(server sim.NodeID, e *health.Event) bool {
 		return st.Incarnation == e.Incarnation && slices.Contains(st.Attached, simlnd.NID(server))
 	})
 }
-
-func (n *network) noFalseLoss() (ok bool, why string) { return n.losses.count == 0, n.losses.first }

@@ -10,7 +10,7 @@ import (
 	"ulnet/health"
 	healthengine "ulnet/health/engine"
 	"ulnet/lnd/sim"
-	"ulnet/lnd/sim/scenario/kit"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/machine"
 )
@@ -202,7 +202,7 @@ func (s *server) apply(e *healthengine.ServerEffect) {
 
 // command carries out a command of a scenario, or applies a report of the oracle.
 func (s *server) command(text string) {
-	verb, args := kit.Command(text)
+	verb, args := scenario.ParseCommand(text)
 	switch verb {
 	case "dead", "alive":
 		lifetime, _ := strconv.ParseUint(args.Word(1), 10, 64)

@@ -8,7 +8,7 @@ import (
 	"ulnet/health"
 	"ulnet/health/collective"
 	"ulnet/lnd/sim"
-	"ulnet/lnd/sim/scenario/kit"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
@@ -35,7 +35,7 @@ func (n *network) bootStack(h, kept *simlnd.Host) (err error) {
 	}
 	if n.isServer(h.ID()) {
 		h.OnCommand(func(text string) {
-			verb, args := kit.Command(text)
+			verb, args := scenario.ParseCommand(text)
 			n.order(h.ID(), k, verb, args)
 		})
 		return k.serve(kept != nil)

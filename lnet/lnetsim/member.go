@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
-	"ulnet/lnd/sim/scenario/kit"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 	"ulnet/portals"
 )
@@ -135,7 +135,7 @@ func (m *member) tell(kind history.Kind, subject sim.NodeID, value uint64, text 
 
 // command handles a verb of a scenario: "put 7 100", "urgent 7", "start", "stop", "leave".
 func (m *member) command(text string) {
-	switch verb, args := kit.Command(text); verb {
+	switch verb, args := scenario.ParseCommand(text); verb {
 	case "start", "stop":
 		m.on = verb == "start"
 	case "leave":

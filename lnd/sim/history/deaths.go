@@ -41,7 +41,7 @@ func NoFalse(l *Log, grace time.Duration) []Violation {
 	t := groundTruthOf(l)
 	for _, i := range pick(l, Death) {
 		e := l.entry(int(i))
-		from := before(e.at, grace)
+		from := max(e.at-int64(grace), 0)
 		if t.ran(e.subject, from, e.at) && t.ran(e.node, from, e.at) && t.connected(e.node, e.subject, from, e.at) {
 			f.add([]int32{t.incarnation(e.subject, from).begin, i}, "node %v was told that node %v died, which runs and is connected for %v or longer",
 				e.node, e.subject, grace)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
@@ -229,7 +228,3 @@ func (t *groundTruth) connected(a, b sim.NodeID, from, to int64) bool {
 	}
 	return true
 }
-
-// before returns the instant that is d earlier than at, but no instant before the beginning of
-// the run.
-func before(at int64, d time.Duration) int64 { return max(at-int64(d), 0) }

@@ -19,12 +19,10 @@ var common = []struct {
 		return each(c, args, func(id sim.NodeID) bool { return !c.Up(id) }, "is up")
 	}},
 	{Condition{"digest", []Arg{{Name: "hex", Kind: Word}}, "the digest of all events so far is this one"}, func(c sim.Control, args Args) (bool, string) {
-		digest := formatDigest(c.Digest())
+		digest := fmt.Sprintf("%016x", c.Digest())
 		return digest == args.Word(0), "it is " + digest
 	}},
 }
-
-func formatDigest(d uint64) string { return fmt.Sprintf("%016x", d) }
 
 func each(c sim.Control, args Args, holds func(sim.NodeID) bool, why string) (bool, string) {
 	for id := range args.Nodes(0).All(c.Nodes()) {

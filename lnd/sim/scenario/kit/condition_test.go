@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/kit"
 )
 
@@ -21,10 +22,10 @@ func TestAll(t *testing.T) {
 
 // TestCommand: a command is a verb and its arguments, which may be absent.
 func TestCommand(t *testing.T) {
-	if verb, args := kit.Command("put 7 100"); verb != "put" || args.Node(0) != 6 || args.Int(1) != 100 || args.Int(2) != 0 {
+	if verb, args := scenario.ParseCommand("put 7 100"); verb != "put" || args.Node(0) != 6 || args.Int(1) != 100 || args.Int(2) != 0 {
 		t.Errorf("%s %v", verb, args)
 	}
-	if verb, args := kit.Command("leave"); verb != "leave" || len(args) != 0 {
+	if verb, args := scenario.ParseCommand("leave"); verb != "leave" || len(args) != 0 {
 		t.Errorf("%s %v", verb, args)
 	}
 }

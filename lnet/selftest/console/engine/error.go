@@ -3,8 +3,6 @@ package engine
 import (
 	"fmt"
 	"syscall"
-
-	"ulnet/lnet/selftest/wire"
 )
 
 // Error is why a command failed. errors.Is finds Errno in it, which is the one that a kernel's
@@ -25,6 +23,3 @@ func (e *Error) Unwrap() error { return e.Errno }
 func fail(errno syscall.Errno, hint, format string, args ...any) error {
 	return &Error{Errno: errno, Why: fmt.Sprintf(format, args...), Hint: hint}
 }
-
-// errnoOf returns the errno that a status is.
-func errnoOf(s wire.Status) syscall.Errno { return syscall.Errno(s) }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"syscall"
 	"time"
 
 	"ulnet/lnet/selftest/wire"
@@ -50,7 +51,7 @@ func (c *Console) madeSession(s *session, a *Answer, n *node, m *wire.Message) {
 		c.remove(o, []*node{n}, func() { c.finish(o, nil) })
 	}
 	if m.Features != s.features {
-		a.Status = errnoOf(wire.EPROTO)
+		a.Status = syscall.Errno(wire.EPROTO)
 		return
 	}
 	if b.Session == s.id {
