@@ -16,7 +16,6 @@ type Outcome struct {
 	FalseDeaths   uint64 // deaths reported of nodes that were fine, see faults
 	FewDeaths     uint64 // deaths reported of nodes that were fine, just after more than six of ten nodes failed at once
 	Resurrections uint64 // returns reported of nodes of which there could be no news for longer than a detection takes
-	Flaps         uint64 // returns reported of nodes that were down for less time than that: another node had not detected the death yet
 	FirstFalse    string // text of the first false death or resurrection
 
 	Detected kit.Delays // time from the end of a node to each report that it died
@@ -72,8 +71,6 @@ func (n *Net) joined(at time.Duration, observer, subject sim.NodeID) {
 	case !t.links.reached(subject, observer, at-limit, at):
 		v.Resurrections++
 		n.first("at %v node %v was told that node %v is alive, of which no news could come for %v", at, observer, subject, limit)
-	case t.nodes[subject].down:
-		v.Flaps++
 	}
 }
 

@@ -28,8 +28,6 @@ type Config struct {
 	CPU        sim.CPU                                               // CPU time of a step
 	Inbox      int                                                   // messages that wait at a busy or paused host; 0: sim.DefaultInbox
 	OnEvent    func(at time.Duration, node sim.NodeID, ev sim.Event) // called for each Host.Emit
-	// OnStep is called after every step.
-	OnStep func(sim.Step)
 	// Window bounds the bytes on their way on one connection: the sender sends the next message
 	// while fewer bytes than this are on their way. 0 means defaultWindow.
 	Window int
@@ -84,9 +82,6 @@ func New(cfg Config) (*Fabric, error) {
 			}
 			return (*p).digest
 		},
-	}
-	if cfg.OnStep != nil {
-		conf.OnStep = func(s sim.Step, _ *sim.Input[*packet], _ *sim.Output[*packet]) { cfg.OnStep(s) }
 	}
 	n, err := sim.New(conf)
 	if err != nil {

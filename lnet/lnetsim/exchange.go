@@ -8,7 +8,6 @@ import (
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
-	"ulnet/lnd/sim/scenario/kit"
 )
 
 // ExchangeStats is the result of an [Exchange].
@@ -17,11 +16,9 @@ type ExchangeStats struct {
 	Events   uint64        // number of events in the simulator
 	Wall     time.Duration // real time from the first step to the last answer
 	Virtual  time.Duration // virtual time that the exchange took
-	Start    time.Duration // real time until all stacks were started
 	// BytesPerStack is the memory of a started stack before its first message.
 	BytesPerStack uint64
-	Digest        uint64        // digest of all events; equal for equal arguments
-	P50, P99      time.Duration // percentiles of an operation's duration, in virtual time
+	Digest        uint64 // digest of all events; equal for equal arguments
 }
 
 // Exchange runs whole stacks (portals, lnet, discovery) on a network with a latency of 10 µs
@@ -35,7 +32,6 @@ func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 		Base: 10 * time.Microsecond, Spread: 2 * time.Microsecond, Shape: link.Uniform,
 	}}}
 	before := heap()
-	began := time.Now()
 	n, err := newNetwork(config{
 		Network:   scenario.Network{Nodes: nodes, Seed: seed, Topology: topology},
 		Discovery: true, Operations: each, Partners: 16,
@@ -46,9 +42,8 @@ func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 	if err := n.Run(0); err != nil {
 		return s, err
 	}
-	s.Start = time.Since(began)
 	s.BytesPerStack = (heap() - before) / uint64(nodes)
-	began = time.Now()
+	began := time.Now()
 	want := uint64(each) * uint64(nodes)
 	for n.stats.Answered+n.stats.Failed < want {
 		more, err := n.RunEvents(1 << 12)
@@ -62,7 +57,6 @@ func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 	s.Wall, s.Virtual = time.Since(began), n.Now()
 	c := n.counters()
 	s.Messages, s.Events, s.Digest = c.Messages, n.Control.Stats().Events, n.Digest()
-	s.P50, s.P99 = kit.Quantile(n.took, 0.5), kit.Quantile(n.took, 0.99)
 	if c.Answered != want || c.Delivered != want || c.Failed+c.Twice+c.Phantoms > 0 {
 		return s, fmt.Errorf("lnetsim: of %d operations %d were answered, %d failed, %d delivered, %d twice",
 			want, c.Answered, c.Failed, c.Delivered, c.Twice)

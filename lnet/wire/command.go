@@ -100,15 +100,6 @@ func putBody(b *[putCmdSize]byte, ackMD MDHandle, matchBits, hdrData uint64, por
 	binary.LittleEndian.PutUint32(b[36:], offset)    // offset
 }
 
-// parsePutCmd parses a PutCmd. The only error is ErrShort.
-func parsePutCmd(b []byte) (p PutCmd, rest []byte, err error) {
-	if len(b) < putCmdSize {
-		return PutCmd{}, b, ErrShort
-	}
-	p.Parse((*[putCmdSize]byte)(b))
-	return p, b[putCmdSize:], nil
-}
-
 // Parse parses the body of a PUT in place, which for many messages costs less than [Header.Put].
 func (p *PutCmd) Parse(b *[putCmdSize]byte) {
 	p.AckMD = parseMDHandle(b[:])                    // ack_wmd

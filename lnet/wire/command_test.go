@@ -135,3 +135,12 @@ func reappend[T any](t *testing.T, b []byte, size int,
 		t.Fatalf("%T: % x written as % x, %v", v, b[:size], again, err)
 	}
 }
+
+// parsePutCmd parses a PutCmd. The only error is ErrShort.
+func parsePutCmd(b []byte) (p PutCmd, rest []byte, err error) {
+	if len(b) < putCmdSize {
+		return PutCmd{}, b, ErrShort
+	}
+	p.Parse((*[putCmdSize]byte)(b))
+	return p, b[putCmdSize:], nil
+}

@@ -1,10 +1,8 @@
 package softroce
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
-	"time"
 
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/ibta"
@@ -19,10 +17,8 @@ type AdoptConfig struct {
 	SendPSN       ibta.PSN       // PSN of this side's next request
 	RecvPSN       ibta.PSN       // PSN of the peer's next request
 	MTU           ibta.MTU       // path MTU
-	TrafficClass  uint8          // traffic class of packets (the TOS byte)
 	RetryCount    uint8          // how often to retransmit before the connection ends
 	RNRRetryCount uint8          // 0 to 7 retries after RNR NAKs; 7: no limit
-	AckTimeout    time.Duration  // time without ACK until a retransmission; 0: as in a connection made by Connect
 	// MSN counts the peer's messages that were received. It is in acknowledgements.
 	MSN uint32
 }
@@ -48,8 +44,7 @@ func Adopt(on verbs.Device, cfg AdoptConfig, events func(verbs.Conn, verbs.Event
 		return nil, err
 	}
 	c.psn, c.heard = cfg.RecvPSN&psnMask, true
-	ack := cmp.Or(cfg.AckTimeout, ibta.AckTimeout(ackTimeout))
-	c.open(cfg.Peer, cmEnd{QPN: cfg.DestQP, PSN: cfg.SendPSN, MTU: cfg.MTU, TrafficClass: cfg.TrafficClass}, cfg.RetryCount, cfg.RNRRetryCount, ack)
+	c.open(cfg.Peer, cmEnd{QPN: cfg.DestQP, PSN: cfg.SendPSN, MTU: cfg.MTU}, cfg.RetryCount, cfg.RNRRetryCount, ibta.AckTimeout(ackTimeout))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
