@@ -200,7 +200,7 @@ func (e *Editor) RemoveUDSP(ctx context.Context, u tree.UDSP) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(has.Rules, func(h udsp.Rule) bool { return h.Src.Equal(r.Src) && h.Dst.Equal(r.Dst) && h.Rte.Equal(r.Rte) })
+	i := slices.IndexFunc(has.Rules, func(h udsp.Rule) bool { return samePatterns(h, r) })
 	if i < 0 {
 		return cli.Errnof(syscall.ENOENT, "there is no such rule")
 	}

@@ -148,12 +148,7 @@ func peerTexts(t *tree.Tree) (list []string) {
 		if !p.IsConfigured() {
 			continue
 		}
-		ids := []nid.NID{p.Primary}
-		for _, ni := range p.NIs {
-			if ni.NID != p.Primary {
-				ids = append(ids, ni.NID)
-			}
-		}
+		ids := idsOf(p)
 		slices.SortFunc(ids[1:], nid.NID.Compare)
 		list = append(list, strings.Trim(fmt.Sprint(ids), "[]"))
 	}
