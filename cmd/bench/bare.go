@@ -121,19 +121,12 @@ func (b *bareConn) receive() error {
 
 // serveBare serves the connections of l until l is closed.
 func serveBare(l net.Listener) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
+	acceptAll(l, func(c net.Conn) {
+		b := newBareConn(c, portalEcho)
+		b.handler = b.serve
+		for b.receive() == nil {
 		}
-		go func() {
-			defer c.Close()
-			b := newBareConn(c, portalEcho)
-			b.handler = b.serve
-			for b.receive() == nil {
-			}
-		}()
-	}
+	})
 }
 
 // serve is the handler of the server: it answers a PUT at portalEcho with a PUT, and

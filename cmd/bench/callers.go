@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -83,7 +84,7 @@ func (c *callers) call(ctx context.Context, by *caller, how uint64) error {
 	}
 	if how == bitsEQ {
 		e, err := by.eq.Wait(ctx)
-		return firstError(err, e.Err)
+		return cmp.Or(err, e.Err)
 	}
 	select {
 	case <-by.passed:

@@ -27,9 +27,7 @@ func (b *measurement) natsCallers(trips int) (c *contender, missing string) {
 // its client library.
 func (b *measurement) natsProcesses(program string, trips int) *contender {
 	start := func(kind string, params any, within func(func() error) error) *worker.Process {
-		p := must(b.start(b.ctx, worker.Config{Kind: "nats " + kind, Program: program, Params: params, Within: within}))
-		b.ends = append(b.ends, func() { _ = p.Stop() }) // the exit status does not matter here
-		return p
+		return b.begin(worker.Config{Kind: "nats " + kind, Program: program, Params: params, Within: within})
 	}
 	server := start("server", struct{}{}, nil)
 	at := must(worker.Ready[netip.AddrPort](server))

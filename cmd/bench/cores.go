@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -35,22 +36,21 @@ type spoke struct {
 }
 
 // serveSpoke starts a node that answers the hub.
-func serveSpoke(w *worker.Worker, s spoke) (bool, error) {
+func serveSpoke(w *worker.Worker, s spoke) (ready struct{}, err error) {
 	r, err := newResponderAt(s.Addr, s.Port, manyCredits)
-	if err != nil {
-		return false, err
+	if err == nil {
+		w.Defer(r.close)
 	}
-	w.Defer(r.close)
-	return true, nil
+	return ready, err
 }
 
 // serveHub starts the node that sends to the spokes. The argument of its orders is a number of messages, and
 // their result is how long these took: "put" sends this number of PUTs, spread over all spokes, and "call"
 // makes 64 callers exchange this number of PUTs with the spokes.
-func serveHub(w *worker.Worker, s star) (bool, error) {
+func serveHub(w *worker.Worker, s star) (ready struct{}, err error) {
 	n, err := newNode(s.Addrs[0], s.Port, manyCredits)
 	if err != nil {
-		return false, err
+		return ready, err
 	}
 	w.Defer(n.close)
 	var targets []nid.ProcessID
@@ -59,7 +59,7 @@ func serveHub(w *worker.Worker, s star) (bool, error) {
 		targets = append(targets, processAt(addr))
 		f, err := newFlood(n, processAt(addr))
 		if err != nil {
-			return false, err
+			return ready, err
 		}
 		floods = append(floods, f)
 	}
@@ -68,7 +68,7 @@ func serveHub(w *worker.Worker, s star) (bool, error) {
 	worker.Order(w, "call", func(count int) (time.Duration, error) {
 		return c.run(w.Context(), bitsChannel, manyCallers, count)
 	})
-	return true, err
+	return ready, err
 }
 
 // runFloods sends count PUTs, distributed evenly over the floods, which run at the same time.
@@ -80,7 +80,7 @@ func runFloods(ctx context.Context, floods []*flood, count int) (time.Duration, 
 		all.Go(func() { _, errs[i] = f.run(ctx, count/len(floods), false) })
 	}
 	all.Wait()
-	return time.Since(began), firstError(errs...)
+	return time.Since(began), cmp.Or(errs...)
 }
 
 // coreKinds are the orders of a hub, with the number of messages per round.
@@ -139,14 +139,8 @@ func (b *measurement) startStar(nth, peers int, cores []string) *worker.Process 
 		s.Addrs = append(s.Addrs, netip.AddrFrom4([4]byte{127, 0, byte(90 + nth), byte(i + 1)}))
 	}
 	s.Port = must(loopback.FreePort(s.Addrs...))
-	start := func(kind string, params any) *worker.Process {
-		p := must(b.start(b.ctx, worker.Config{Kind: kind, Params: params, Within: onCores(cores...)}))
-		b.ends = append(b.ends, func() { _ = p.Stop() }) // the exit status does not matter here
-		must(worker.Ready[bool](p))
-		return p
-	}
 	for _, addr := range s.Addrs[1:] {
-		start("spoke", spoke{addr, s.Port})
+		b.serve("spoke", spoke{addr, s.Port}, onCores(cores...))
 	}
-	return start("hub", s)
+	return b.serve("hub", s, onCores(cores...))
 }

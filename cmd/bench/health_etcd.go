@@ -26,13 +26,13 @@ var leaseFigureList = []figure[leases]{
 // measureLeases compares client health with leases of etcd. No goal bounds it.
 func measureLeases(b *measurement) {
 	if b.effort() == aGlance {
-		b.add(skippedLeases("etcd is built and run from 5 rounds on")...)
+		b.add(skipped(leaseFigureList, "etcd is built and run from 5 rounds on")...)
 		return
 	}
 	program := must(buildPeers(b.ctx, peersModule))
 	defer program.remove()
 	if program.missing != "" {
-		b.add(skippedLeases(program.missing)...)
+		b.add(skipped(leaseFigureList, program.missing)...)
 		return
 	}
 	t := leaseTrial{clients: min(leaseClients, affordableConnections()), deaths: 100, measured: 10 * time.Second}
@@ -44,8 +44,6 @@ func measureLeases(b *measurement) {
 	}
 	b.add(t.lines(ours, theirs)...)
 }
-
-func skippedLeases(why string) []line { return skipped(leaseFigureList, why) }
 
 // lines returns the lines that compare both systems.
 func (t leaseTrial) lines(ours, theirs []leases) []line {

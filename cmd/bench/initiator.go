@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -128,7 +129,7 @@ func (i *initiator) pingWaiting(bits uint64, n int, wait func() error) (time.Dur
 
 func (i *initiator) waitEQ(ctx context.Context) error {
 	e, err := i.eq.Wait(ctx)
-	return firstError(err, e.Err)
+	return cmp.Or(err, e.Err)
 }
 
 func (i *initiator) waitChannel(ctx context.Context) error {
@@ -155,7 +156,7 @@ func (i *initiator) putStream(ctx context.Context, n, window int) (time.Duration
 		}
 		e, err := i.bulk.Wait(ctx)
 		if err != nil || e.Err != nil {
-			return 0, firstError(err, e.Err)
+			return 0, cmp.Or(err, e.Err)
 		}
 		left++
 	}
@@ -178,7 +179,7 @@ func (i *initiator) getStream(ctx context.Context, n, window int) (time.Duration
 		e, err := i.bulk.Wait(ctx)
 		switch {
 		case err != nil || e.Err != nil:
-			return 0, firstError(err, e.Err)
+			return 0, cmp.Or(err, e.Err)
 		case e.Kind == portals.EventReply:
 			got++
 		default:
@@ -186,13 +187,4 @@ func (i *initiator) getStream(ctx context.Context, n, window int) (time.Duration
 		}
 	}
 	return time.Since(began), nil
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -48,7 +48,7 @@ func TestLeaseLines(t *testing.T) {
 	theirs := []leases{{serverCPU: 40, half: 8 * time.Second}, {system: "etcd", serverCPU: 60, half: 8 * time.Second, missed: 2}}
 	trial := leaseTrial{clients: 10, Keeping: rival.Keeping{Servers: 3}}
 	lines := trial.lines(ours, theirs)
-	if len(lines) != len(leaseFigureList) || len(lines) != len(skippedLeases("why")) {
+	if len(lines) != len(leaseFigureList) || len(lines) != len(skipped(leaseFigureList, "why")) {
 		t.Fatalf("%d lines", len(lines))
 	}
 	first, last := lines[0], lines[len(lines)-1]
@@ -58,7 +58,7 @@ func TestLeaseLines(t *testing.T) {
 	if !strings.HasPrefix(first.basis, "20.00 : 50.00 % of a core; 10 clients, 3 servers") || !strings.HasSuffix(first.basis, "loopback; etcd gave up 0 living clients and missed 2 deaths") {
 		t.Errorf("basis %q", first.basis)
 	}
-	if l := skippedLeases("no go")[0]; l.outcome() != "skipped" || l.value() != "- (no go)" {
+	if l := skipped(leaseFigureList, "no go")[0]; l.outcome() != "skipped" || l.value() != "- (no go)" {
 		t.Errorf("%+v", l)
 	}
 }

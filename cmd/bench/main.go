@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -144,7 +145,7 @@ func measure(ctx context.Context, env cli.Env, selected []goal, rounds int, file
 		for _, l := range lines {
 			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", g.id, l.what, l.value(), l.bound(), l.outcome())
 		}
-		if err := firstError(out.Flush(), b.profile.print(env.Stdout)); err != nil {
+		if err := cmp.Or(out.Flush(), b.profile.print(env.Stdout)); err != nil {
 			return err
 		}
 		if file == "" {

@@ -38,9 +38,15 @@ func (b *bench) measure(ctx context.Context, f func(*measurement)) (lines []line
 // serve starts a worker for the time of the measurement, and waits until it is ready. If within
 // is not nil, that function starts it, for example in a network namespace.
 func (m *measurement) serve(kind string, params any, within func(func() error) error) *worker.Process {
-	p := must(m.start(m.ctx, worker.Config{Kind: kind, Params: params, Within: within}))
-	m.ends = append(m.ends, func() { _ = p.Stop() })
+	p := m.begin(worker.Config{Kind: kind, Params: params, Within: within})
 	must(worker.Ready[struct{}](p))
+	return p
+}
+
+// begin starts a worker for the time of the measurement.
+func (m *measurement) begin(cfg worker.Config) *worker.Process {
+	p := must(m.start(m.ctx, cfg))
+	m.ends = append(m.ends, func() { _ = p.Stop() }) // the exit status does not matter here
 	return p
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -35,8 +36,7 @@ const (
 // that process does this with rounds in which it waits.
 func measureObserved(b *measurement) {
 	socket := socketOf(b)
-	peer := must(b.start(b.ctx, worker.Config{Kind: "peer"}))
-	b.ends = append(b.ends, func() { _ = peer.Stop() })
+	peer := b.begin(worker.Config{Kind: "peer"})
 	own := must(startObserved(b, ownAddr, must(worker.Ready[greeting](peer)).LNet, socket))
 	node := must(own.initiate(b.ctx, processAt(peerAddr)))
 	observer := b.serve("observer", socket, nil)
@@ -49,7 +49,7 @@ func measureObserved(b *measurement) {
 			}
 			took, err := repeated(length, n, run)
 			_, ended := worker.Ask[seen](observer, "end", nil)
-			return took, firstError(err, ended)
+			return took, cmp.Or(err, ended)
 		}}
 		return on, off
 	}
@@ -139,7 +139,7 @@ func serveObserver(w *worker.Worker, socket string) (struct{}, error) {
 		first := make(chan error, 2)
 		running.Go(func() { o.scrape(ctx, first) })
 		running.Go(func() { o.follow(ctx, first) })
-		return true, firstError(<-first, <-first)
+		return true, cmp.Or(<-first, <-first)
 	})
 	worker.Order(w, "end", func(struct{}) (s seen, err error) {
 		cancel()

@@ -33,21 +33,12 @@ func servePlain(w *worker.Worker, setup plainSetup) (struct{}, error) {
 		go serveRaw(l)
 		return struct{}{}, nil
 	}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go proxy(c, setup.Before)
-		}
-	}()
+	go acceptAll(l, func(c net.Conn) { proxy(c, setup.Before) })
 	return struct{}{}, nil
 }
 
 // proxy forwards what arrives on a connection to a server, and back.
 func proxy(c net.Conn, to netip.AddrPort) {
-	defer c.Close()
 	d, err := net.Dial("tcp", to.String())
 	if err != nil {
 		return

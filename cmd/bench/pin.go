@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -97,7 +98,7 @@ func onCores(cores ...string) func(start func() error) error {
 		if err := bind(cores); err != nil {
 			return err
 		}
-		return firstError(start(), unix.SchedSetaffinity(0, &own))
+		return cmp.Or(start(), unix.SchedSetaffinity(0, &own))
 	}
 }
 

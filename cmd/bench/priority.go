@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -66,7 +67,7 @@ func (l *load) end(ctx context.Context) error {
 	l.stop.Store(true)
 	select {
 	case err := <-l.idle:
-		return firstError(err, l.table.MDUnlink(l.md))
+		return cmp.Or(err, l.table.MDUnlink(l.md))
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -79,7 +80,7 @@ func (i *initiator) beside(ctx context.Context, bits uint64, n int) (time.Durati
 		return 0, err
 	}
 	took, err := i.ping(ctx, bits, n)
-	return took, firstError(err, l.end(ctx))
+	return took, cmp.Or(err, l.end(ctx))
 }
 
 // measurePriority compares PUTs of 8 B with and without priority, while streams to the same peer

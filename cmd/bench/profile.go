@@ -83,7 +83,7 @@ func (p *profiler) during(peer *worker.Process, name string, ops int, run func()
 	}
 	pprof.StopCPUProfile()
 	theirs, err := worker.Ask[[]byte](peer, "stop profile", nil)
-	if err = firstError(failed, err); err != nil {
+	if err = cmp.Or(failed, err); err != nil {
 		return err
 	}
 	s := p.of[name]
@@ -92,7 +92,7 @@ func (p *profiler) during(peer *worker.Process, name string, ops int, run func()
 		p.of[name] = s
 	}
 	s.ops += ops * runs
-	return firstError(s.here.add(own.Bytes()), s.peer.add(theirs))
+	return cmp.Or(s.here.add(own.Bytes()), s.peer.add(theirs))
 }
 
 // add adds the samples of a profile. Each one counts for the innermost function of this project.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -83,7 +84,7 @@ func (f *flood) run(ctx context.Context, n int, all bool) (time.Duration, error)
 	}
 	select {
 	case err := <-f.acked:
-		return time.Since(began), firstError(err, f.await(ctx, int64(n)))
+		return time.Since(began), cmp.Or(err, f.await(ctx, int64(n)))
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}

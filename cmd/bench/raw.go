@@ -27,6 +27,15 @@ const requestSize = 24
 
 // serveRaw serves connections until l is closed.
 func serveRaw(l net.Listener) {
+	acceptAll(l, func(c net.Conn) {
+		for serveRun(c) == nil {
+		}
+	})
+}
+
+// acceptAll calls serve with each connection, in a goroutine of its own, and closes the connection afterwards. It
+// returns when l is closed.
+func acceptAll(l net.Listener, serve func(net.Conn)) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -34,8 +43,7 @@ func serveRaw(l net.Listener) {
 		}
 		go func() {
 			defer c.Close()
-			for serveRun(c) == nil {
-			}
+			serve(c)
 		}()
 	}
 }
