@@ -113,7 +113,7 @@ always no-false-eviction
 func TestHealedWhenNoticed(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-62", "G-CH-3")
 	failed, first := 0, error(nil)
-	plans := sweep(20, 40, 400)
+	plans := effort.Seeds(20, 40, 400)
 	for k := range plans {
 		text := fmt.Sprintf(lateHeal, 38500*time.Millisecond+time.Duration(k%20)*250*time.Millisecond)
 		if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, text, 292+uint64(k)); err != nil {
