@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -129,22 +129,15 @@ func (c *Config) moduleSettings(module string) map[string]setting {
 // stored in a setting that applies to all networks, so keepForRDMA first copies the setting's
 // present value to the section o2ib.
 func (c *Config) keepForRDMA(name string) {
-	keep := func(own *int, all int) {
-		if *own == 0 {
-			*own = all
-		}
-	}
-	switch name {
+	switch own := &c.O2IB; name {
 	case "peer_timeout":
-		seconds := int(c.O2IB.PeerTimeout.Seconds())
-		keep(&seconds, int(c.PeerTimeout.Seconds()))
-		c.O2IB.PeerTimeout = time.Duration(seconds) * time.Second
+		own.PeerTimeout = cmp.Or(own.PeerTimeout, c.PeerTimeout)
 	case "peer_credits":
-		keep(&c.O2IB.PeerCredits, c.PeerCredits)
+		own.PeerCredits = cmp.Or(own.PeerCredits, c.PeerCredits)
 	case "peer_buffer_credits":
-		keep(&c.O2IB.PeerBufferCredits, c.PeerBufferCredits)
+		own.PeerBufferCredits = cmp.Or(own.PeerBufferCredits, c.PeerBufferCredits)
 	case "credits":
-		keep(&c.O2IB.Credits, c.Credits)
+		own.Credits = cmp.Or(own.Credits, c.Credits)
 	}
 }
 

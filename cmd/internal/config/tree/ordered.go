@@ -18,12 +18,8 @@ func (l Interfaces) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = fmt.Appendf(b, "%q:", strconv.Itoa(i))
-		text, err := json.Marshal(name)
-		if err != nil {
-			return nil, err
-		}
-		b = append(b, text...)
+		b = append(appendText(b, strconv.Itoa(i)), ':')
+		b = appendText(b, name)
 	}
 	return append(b, '}'), nil
 }
@@ -32,8 +28,7 @@ func (l Interfaces) MarshalJSON() ([]byte, error) {
 func (l *Interfaces) UnmarshalJSON(text []byte) error {
 	*l = nil
 	return members(text, func(_ string, value json.RawMessage) error {
-		name := text2string(value)
-		*l = append(*l, name)
+		*l = append(*l, text2string(value))
 		return nil
 	})
 }

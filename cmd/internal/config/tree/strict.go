@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,11 +11,8 @@ import (
 
 // noteUnknown notes the keys below a section that the types of the tree do not have.
 func (f *File) noteUnknown(section string, n ast.Node) {
-	t := reflect.TypeFor[Tree]()
-	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name == section {
-			f.unknown.in(n, t.Field(i).Type)
-		}
+	if t, ok := fieldsOf(reflect.TypeFor[Tree]())[section]; ok {
+		f.unknown.in(n, t)
 	}
 }
 
@@ -62,9 +60,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 			if inner.Kind() == reflect.Pointer {
 				inner = inner.Elem()
 			}
-			for key, typ := range fieldsOf(inner) {
-				fields[key] = typ
-			}
+			maps.Copy(fields, fieldsOf(inner))
 		case name != "":
 			fields[name] = f.Type
 		}
