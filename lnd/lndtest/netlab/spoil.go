@@ -72,16 +72,28 @@ func (c *Cable) SetRate(h *Host, rate int64) {
 // the command nft; without it the test is skipped, except in CI, where that is a failure.
 func (c *Cable) SetLoss(h *Host, probability float64) {
 	h.t.Helper()
+	c.lose(h, "loss", probability, "")
+}
+
+// SetMulticastLoss is SetLoss for packets to IPv4 multicast addresses alone.
+func (c *Cable) SetMulticastLoss(h *Host, probability float64) {
+	h.t.Helper()
+	c.lose(h, "mloss", probability, "ip daddr 224.0.0.0/4 ")
+}
+
+// lose drops some of the packets that fit a match of nftables.
+func (c *Cable) lose(h *Host, table string, probability float64, match string) {
+	h.t.Helper()
 	name := c.at(h).name
-	table := "loss_" + name
+	table += "_" + name
 	rules := ""
 	if probability > 0 {
 		rules = fmt.Sprintf(`table netdev %s {
 	chain in {
 		type filter hook ingress device %q priority 0
-		numgen random mod %d < %d drop
+		%snumgen random mod %d < %d drop
 	}
-}`, table, name, math.MaxInt32, int64(probability*math.MaxInt32))
+}`, table, name, match, math.MaxInt32, int64(probability*math.MaxInt32))
 	}
 	h.filter("netdev "+table, rules)
 }
