@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"ulnet/gossip/engine"
+	"ulnet/gossip/internal/watch"
 	"ulnet/gossip/wire"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -32,7 +33,7 @@ type Agent struct {
 
 	inbox    portals.Inbox
 	outbox   portals.Outbox[struct{}]
-	watchers watchers
+	watchers watch.Watchers[change]
 	log      *slog.Logger
 
 	closing  sync.Once
@@ -67,7 +68,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	a.clock = cmp.Or(cfg.Clock, table.Node().Clock())
-	a.watchers.init(a.clock)
+	a.watchers.Init(a.clock)
 	a.outbox.Open(table, bounds)
 	a.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{
 		Machine: a.m, Clock: a.clock, Apply: a.apply,
@@ -120,19 +121,9 @@ func (a *Agent) Close(ctx context.Context) error {
 		a.closed.Store(true)
 		a.runner.Close()
 		a.inbox.Close()
-		a.watchers.close()
+		a.watchers.Close()
 	})
-	select {
-	case <-a.watchers.idle:
-		return nil
-	default:
-	}
-	select {
-	case <-a.watchers.idle:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("gossip: closed, but a function given to Watch has not returned: %w", context.Cause(ctx))
-	}
+	return watch.Returned(ctx, a.watchers.Idle(), "gossip", "a function given to Watch")
 }
 
 // apply sends the messages and reports the events of a step.

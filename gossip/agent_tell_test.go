@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"ulnet/gossip/internal/watch"
 	"ulnet/gossip/wire"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/machine"
@@ -66,25 +67,25 @@ func TestAgentLog(t *testing.T) {
 func TestWatchCoalesces(t *testing.T) {
 	spec.Covers(t, "GO-82")
 	const n = 300
-	var w watchers
-	w.init(machine.RealClock())
+	var w watch.Watchers[change]
+	w.Init(machine.RealClock())
 	ids := testNIDs(n)
 	entered, release := make(chan struct{}, 1), make(chan struct{})
 	slow, fast := newTold(n), newTold(n)
 	block := sync.OnceFunc(func() { entered <- struct{}{}; <-release })
-	none := func(func(nid.NID, state)) {}
-	w.add(func(id nid.NID, alive bool, aliveness uint64) { block(); slow.hear(id, alive, aliveness) }, none)
-	w.add(fast.hear, none)
-	w.tell(ids[0], state{true, 0})
+	add := func(f func(change)) { w.Add(f, &changes{latest: make(map[nid.NID]state)}, func(func(change)) {}) }
+	add(func(c change) { block(); slow.hear(c.nid, c.alive, c.aliveness) })
+	add(func(c change) { fast.hear(c.nid, c.alive, c.aliveness) })
+	w.Tell(change{ids[0], state{true, 0}})
 	<-entered
 	for round := range uint64(50) {
 		for _, id := range ids {
-			w.tell(id, state{false, round + 1})
-			w.tell(id, state{true, round + 1})
+			w.Tell(change{id, state{false, round + 1}})
+			w.Tell(change{id, state{true, round + 1}})
 		}
 	}
 	for _, id := range ids {
-		w.tell(id, state{false, 51})
+		w.Tell(change{id, state{false, 51}})
 	}
 	<-fast.all // the fast watcher is called while the other one is blocked
 	close(release)

@@ -77,7 +77,7 @@ func (a *Agent) happened(e *engine.Event) {
 	a.log.LogAttrs(context.Background(), level, prefix+text, attrs...)
 	switch e.Kind {
 	case Died, CameAlive:
-		a.watchers.tell(e.NID, state{e.Kind == CameAlive, e.Aliveness})
+		a.watchers.Tell(change{e.NID, state{e.Kind == CameAlive, e.Aliveness}})
 	}
 }
 

@@ -64,11 +64,12 @@ func (a *Agent) Unsure() (unsure bool) {
 // begins after a call of stop, but an earlier one may still run then. When Close has returned without an
 // error, no call of f runs.
 func (a *Agent) Watch(f func(id nid.NID, alive bool, aliveness uint64)) (stop func()) {
-	return a.watchers.add(f, func(tell func(nid.NID, state)) {
+	call := func(c change) { f(c.nid, c.alive, c.aliveness) }
+	return a.watchers.Add(call, &changes{latest: make(map[nid.NID]state)}, func(tell func(change)) {
 		a.runner.Inspect(func() {
 			for i := range a.m.Len() {
 				if p := a.m.Participant(i); p.Health == Alive {
-					tell(p.NID, state{true, p.Aliveness})
+					tell(change{p.NID, state{true, p.Aliveness}})
 				}
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"ulnet/gossip/internal/watch"
 	"ulnet/gossip/zone/engine"
 	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
@@ -38,7 +39,7 @@ type Agent struct {
 
 	inbox    portals.Inbox
 	outbox   portals.Outbox[sending]
-	watchers watchers
+	watchers watch.Watchers[told]
 	queries  queries
 	keeper   keeper
 	watched  map[ID]func()             // functions that end watching a connection; used by apply, and by Close afterwards
@@ -80,7 +81,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if !here {
 		return nil, ErrNotHere
 	}
-	a.watchers.init(a.clock)
+	a.watchers.Init(a.clock)
 	a.keeper.init(cfg.Keep, a.clock)
 	a.openOutbox()
 	a.queries.init(a.clock, ec.Wall+ec.Seed, a.request)
@@ -230,28 +231,13 @@ func (a *Agent) Close(ctx context.Context) error {
 		a.inbox.Close()
 		a.keeper.close()
 		a.queries.close()
-		a.watchers.close()
+		a.watchers.Close()
 		for _, stop := range a.watched { // any order: the functions are independent
 			stop()
 		}
 	}
-	return cmp.Or(returned(ctx, a.watchers.idle, "a function given to Watch"), returned(ctx, a.queries.idle, "a function given to Query"),
-		returned(ctx, a.keeper.idle, "Config.Keep"))
-}
-
-// returned waits until all calls of some functions have returned, or ctx ends.
-func returned(ctx context.Context, idle <-chan struct{}, functions string) error {
-	select {
-	case <-idle:
-		return nil
-	default:
-	}
-	select {
-	case <-idle:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("zone: closed, but %s has not returned: %w", functions, context.Cause(ctx))
-	}
+	return cmp.Or(watch.Returned(ctx, a.watchers.Idle(), "zone", "a function given to Watch"),
+		watch.Returned(ctx, a.queries.idle, "zone", "a function given to Query"), watch.Returned(ctx, a.keeper.idle, "zone", "Config.Keep"))
 }
 
 // apply sends the messages and reports the events of a step.

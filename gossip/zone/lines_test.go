@@ -29,7 +29,7 @@ func TestFewMemberLines(t *testing.T) {
 	var log bytes.Buffer
 	clock := &setClock{now: time.Hour}
 	a := &Agent{clock: clock, log: slog.New(slog.NewTextHandler(&log, nil))}
-	a.watchers.init(clock)
+	a.watchers.Init(clock)
 	leave := func(cause Cause) {
 		a.happened(&Event{Kind: Left, ID: nth(1), Version: Version{Inc: 1, Minor: 1}, Cause: cause}, 1)
 	}

@@ -3,39 +3,10 @@ package zone
 import (
 	"log/slog"
 	"slices"
-	"sync"
-	"time"
 
 	"ulnet/gossip/zone/engine"
 	"ulnet/gossip/zone/wire"
-	"ulnet/lnet/machine"
 )
-
-// watchers tell users of events by calling their functions. A slow user does not delay the others.
-type watchers struct {
-	clock  machine.Clock
-	idle   chan struct{} // closed once close was called and no call of a watcher is under way
-	mu     sync.Mutex
-	list   []*watcher // guarded by mu, like all below
-	calls  int        // number of calls of watchers that are under way
-	closed bool
-}
-
-func (w *watchers) init(clock machine.Clock) { w.clock, w.idle = clock, make(chan struct{}) }
-
-// watcher is one call of Watch.
-type watcher struct {
-	f     func(Event)
-	w     *watchers
-	since uint64 // number of the last step before Watch; the first events, one for each present member, include all changes up to it
-
-	mu      sync.Mutex
-	queue   []Event // guarded by mu, like all below
-	weight  int     // sum of the weights of the queued events
-	most    int     // weight above which the queue is shortened
-	running bool
-	stopped bool
-}
 
 // queueWeight is how many events, with their attributes, may wait for a slow user before events
 // that no longer matter are dropped.
@@ -54,21 +25,17 @@ func weight(e *Event) int { return 1 + len(e.Attributes) + len(e.Keys) + len(e.M
 // f may block, and may call the agent. No call of f begins after a call of stop, but an earlier one may still run then. When
 // [Agent.Close] has returned without an error, no call of f runs.
 func (a *Agent) Watch(f func(Event)) (stop func()) {
-	u := &watcher{f: f, w: &a.watchers, most: queueWeight}
-	w := &a.watchers
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return func() {}
-	}
-	w.list = append(w.list, u)
-	a.runner.Inspect(func() { a.present(u) })
-	return func() { w.remove(u) }
+	q := &queue{most: queueWeight}
+	return a.watchers.Add(func(e told) { f(e.Event) }, q, func(tell func(told)) {
+		a.runner.Inspect(func() {
+			q.since = a.stepper.Steps()
+			a.present(func(e Event) { tell(told{e, q.since + 1}) })
+		})
+	})
 }
 
-// present queues a Joined event for each present member. The caller holds the runner.
-func (a *Agent) present(u *watcher) {
-	u.since = a.stepper.Steps()
+// present calls tell with a Joined event for each present member. The caller holds the runner.
+func (a *Agent) present(tell func(Event)) {
 	if !a.m.Joined() {
 		return
 	}
@@ -78,118 +45,59 @@ func (a *Agent) present(u *watcher) {
 		}
 		id := a.m.Table().ID(p)
 		v = a.m.LastAnnounced(p, v) // the version with which Left will report the node
-		u.tell(Event{Kind: Joined, ID: id, Version: v})
+		tell(Event{Kind: Joined, ID: id, Version: v})
 		if list, _ := a.m.Attributes(p); len(list) > 0 {
 			e := Event{Kind: AttributesChanged, ID: id, Version: v, Attributes: list}
 			for i := range list {
 				e.Keys = append(e.Keys, list[i].Key)
 			}
-			u.tell(e)
+			tell(e)
 		}
 	})
 }
 
-func (w *watchers) remove(u *watcher) {
-	w.mu.Lock()
-	if i := slices.Index(w.list, u); i >= 0 {
-		w.list = slices.Delete(w.list, i, i+1)
-	}
-	w.mu.Unlock()
-	u.stop()
+// told is an event of a step of the machine, which is counted from 1.
+type told struct {
+	Event
+	step uint64
 }
 
-func (u *watcher) stop() {
-	u.mu.Lock()
-	u.stopped, u.queue = true, nil
-	u.mu.Unlock()
+// queue has the events that are still to be reported to a user.
+type queue struct {
+	since  uint64 // number of the last step before Watch; the first events, one for each present member, include all changes up to it
+	events []Event
+	weight int // sum of the weights of the events
+	most   int // weight above which the queue is shortened
 }
 
-func (w *watchers) tell(e *Event, step uint64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, u := range w.list {
-		if step > u.since {
-			u.tell(*e)
-		}
-	}
-}
-
-func (w *watchers) close() {
-	w.mu.Lock()
-	list := w.list
-	w.list, w.closed = nil, true
-	w.rest()
-	w.mu.Unlock()
-	for _, u := range list {
-		u.stop()
-	}
-}
-
-// begin counts a call of a watcher's function that begins. After close it counts nothing and returns
-// false.
-func (w *watchers) begin() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.closed {
-		w.calls++
-	}
-	return !w.closed
-}
-
-// end counts a call of a watcher's function that has returned.
-func (w *watchers) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.calls--
-	w.rest()
-}
-
-// rest closes idle when no call runs any more after close. The caller holds w.mu.
-func (w *watchers) rest() {
-	if w.closed && w.calls == 0 {
-		close(w.idle)
-	}
-}
-
-// tell queues an event, and starts the goroutine that calls f unless it is running already.
-func (u *watcher) tell(e Event) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.stopped {
+// Push adds an event (watch.Queue).
+func (q *queue) Push(e told) {
+	if e.step <= q.since {
 		return
 	}
-	u.queue = append(u.queue, e)
-	if u.weight += weight(&e); u.weight >= u.most {
-		u.queue, u.weight = shorten(u.queue), 0
-		for i := range u.queue {
-			u.weight += weight(&u.queue[i])
+	q.events = append(q.events, e.Event)
+	if q.weight += weight(&e.Event); q.weight >= q.most {
+		q.events, q.weight = shorten(q.events), 0
+		for i := range q.events {
+			q.weight += weight(&q.events[i])
 		}
-		u.most = max(queueWeight, 2*u.weight)
-	}
-	if !u.running {
-		u.running = true
-		u.w.clock.AfterFunc(time.Nanosecond, u.run)
+		q.most = max(queueWeight, 2*q.weight)
 	}
 }
 
-// run calls f for the queued events.
-func (u *watcher) run() {
-	u.mu.Lock()
-	for len(u.queue) > 0 && !u.stopped {
-		e := u.queue[0]
-		u.weight -= weight(&e)
-		u.queue[0] = Event{}
-		u.queue = u.queue[1:]
-		u.mu.Unlock()
-		if u.w.begin() {
-			u.f(e)
-			u.w.end()
-		}
-		u.mu.Lock()
+// Pop removes the first event (watch.Queue).
+func (q *queue) Pop() told {
+	e := q.events[0]
+	q.weight -= weight(&e)
+	q.events[0] = Event{}
+	if q.events = q.events[1:]; len(q.events) == 0 {
+		q.events = nil
 	}
-	u.running, u.queue, u.weight = false, nil, 0
-	u.mu.Unlock()
+	return told{Event: e}
 }
+
+// Len returns the number of events (watch.Queue).
+func (q *queue) Len() int { return len(q.events) }
 
 // shorten drops three kinds of events: those of nodes that joined and left again, all changes
 // of a node's attributes but the latest, and this node's own observations.
@@ -281,5 +189,5 @@ func (a *Agent) happened(e *Event, step uint64) {
 		a.queries.listed(e)
 		return
 	}
-	a.watchers.tell(e, step)
+	a.watchers.Tell(told{*e, step})
 }
