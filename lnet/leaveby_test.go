@@ -29,7 +29,7 @@ func TestLeaveBy(t *testing.T) {
 		for bits, want := range map[uint64]error{1: nil, 2: lnd.ErrLate, 3: nil} {
 			r.wantResult(bits, want)
 		}
-		if !errors.Is(lnd.ErrLate, syscall.ETIMEDOUT) {
+		if errno, _ := errors.AsType[syscall.Errno](lnd.ErrLate); errno != syscall.ETIMEDOUT {
 			t.Error("a late message has no errno of LNet")
 		}
 		if h := r.node.Stats().NetworkTimeout; h != 0 {
