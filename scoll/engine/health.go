@@ -12,8 +12,8 @@ import (
 type health struct {
 	known map[nid.NID]vital
 	epoch uint64 // number of changes of the set of live nodes
-	// back says when discovery reported that a node is back after a death, until the node itself reports a new
-	// incarnation, or answers a question with the earlier one because discovery was wrong.
+	// back says when discovery reported that a node is back after a death, until the node answers a question for its
+	// incarnation that it was asked after that report.
 	back map[nid.NID]time.Duration
 }
 
@@ -55,6 +55,7 @@ func (m *Machine) healthChanged(in *Input) {
 	m.health.epoch++
 	if in.Alive && known {
 		m.health.back[in.From] = m.now
+		m.askAnew(in.From)
 	}
 	if !in.Alive || known && before.lifetime != now.lifetime {
 		m.endWaits(in.From, wire.EHOSTDOWN, m.now)

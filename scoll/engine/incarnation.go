@@ -98,6 +98,8 @@ func (m *Machine) heardOfIncarnation(r *request, of nid.NID, incarnation uint64,
 	case r.parent == of:
 		if incarnation > m.incarnations.of[of] {
 			m.confirm(of, incarnation, m.now)
+			m.askAnew(of)
+			m.inquireReturned(of)
 		}
 	case fresh && m.hasEarlier(of, incarnation) && m.isAwaited(of):
 		m.inquire(of)
@@ -132,13 +134,12 @@ func (m *Machine) hasEarlier(of nid.NID, incarnation uint64) bool {
 // incarnations: groups that they created, their state as roots, and waits for their replies. It does not end
 // waits that began later than since, because another node had reported the new incarnation by then, so these
 // requests went to the new incarnation. Nor does it end those that began after discovery had reported that the
-// node is back.
+// node is back, until the node has answered a question that it was asked since.
 func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
 	before, ended := m.incarnations.of[id], m.stats.Destroyed
 	m.incarnations.set(id, incarnation)
 	if back, ok := m.health.back[id]; ok {
 		since = min(since, back-1)
-		delete(m.health.back, id)
 	}
 	m.endGroups(func(g *group) bool { return g.key.id.Creator == id && g.key.id.Incarnation < incarnation })
 	if before != 0 && before < incarnation || m.stats.Destroyed > ended {
@@ -150,33 +151,44 @@ func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
 }
 
 // inquire asks a node for its incarnation, unless such a question is under way.
-func (m *Machine) inquire(id nid.NID) { m.planQuestion(id, m.now) }
+func (m *Machine) inquire(id nid.NID) { m.planQuestion(id, m.now, true) }
 
 // inquireLater asks a node for its incarnation at a pseudorandom instant within askSpread: when
 // a root has restarted, thousands of members may want to ask it.
 func (m *Machine) inquireLater(id nid.NID) {
-	m.planQuestion(id, m.now+time.Duration(scramble(m.incarnations.nonce)%uint64(askSpread)))
+	m.planQuestion(id, m.now+time.Duration(scramble(m.incarnations.nonce)%uint64(askSpread)), true)
 }
 
-// inquireReturned asks a child, to which a request was just sent, for its incarnation if discovery has reported since the
-// child last told it that the child is back after a death. Discovery may be wrong, and the child's own requests do not show
-// that: one that names the recorded incarnation may have been sent before a restart, and come late. If many
-// children are back, those for which no question is left now are asked with a later request.
+// inquireReturned asks a node, to which a request was just sent or which has sent one, for its incarnation if discovery has
+// reported that the node is back after a death, and the node has answered no question since. Discovery may be wrong, and
+// the node's requests do not show that: they may have been sent before a restart, and come late. If many
+// nodes are back, those for which no question is left now are asked with a later request.
 func (m *Machine) inquireReturned(id nid.NID) {
 	if _, ok := m.health.back[id]; ok && len(m.incarnations.asked) < maxAsked/2 {
-		m.inquire(id)
+		m.planQuestion(id, m.now, false)
 	}
 }
 
-// planQuestion plans a question, or moves a planned one to an earlier instant.
-func (m *Machine) planQuestion(id nid.NID, at time.Duration) {
+// askAnew replaces a question that a node has not answered yet, because its answer may tell an incarnation that has ended
+// since the question was sent.
+func (m *Machine) askAnew(id nid.NID) {
+	l := &m.incarnations
+	if i := slices.IndexFunc(l.asked, func(q question) bool { return q.sent && q.to == id }); i >= 0 {
+		l.asked = slices.Delete(l.asked, i, i+1)
+		m.planQuestion(id, m.now, false)
+	}
+}
+
+// planQuestion plans a question, or moves a planned one to an earlier instant. named says that this node need not send
+// to id otherwise, and may therefore be limited (see mayDial).
+func (m *Machine) planQuestion(id nid.NID, at time.Duration, named bool) {
 	m.inquireNow()
 	l := &m.incarnations
 	i := slices.IndexFunc(l.asked, func(q question) bool { return q.to == id })
 	switch {
 	case i >= 0 && !l.asked[i].sent:
 		l.asked[i].at = min(l.asked[i].at, at)
-	case i >= 0, len(l.asked) == maxAsked, at > m.now && len(l.asked) >= maxAsked/2, !m.mayDial(id):
+	case i >= 0, len(l.asked) == maxAsked, at > m.now && len(l.asked) >= maxAsked/2, named && !m.mayDial(id):
 	default:
 		l.nonce += nonceStep
 		l.asked = append(l.asked, question{to: id, nonce: l.nonce, since: m.now, at: at})
@@ -207,7 +219,7 @@ func (l *incarnations) wake() time.Duration {
 }
 
 // identity takes a question, or the answer to one. An answer counts even if it is lower than
-// the recorded incarnation, because the node itself has just sent it.
+// the recorded incarnation, because the node itself has sent it since it was asked (see askAnew).
 func (m *Machine) identity(in *Input) {
 	from := in.From
 	i, err := wire.ParseIdentity(in.Data)
@@ -231,6 +243,7 @@ func (m *Machine) identity(in *Input) {
 		return
 	}
 	m.confirm(from, i.Incarnation, since)
+	delete(m.health.back, from)
 }
 
 // identify sends an Identity, and does not wait for the result of sending.

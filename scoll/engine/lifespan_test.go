@@ -328,6 +328,12 @@ func TestRootReboots(t *testing.T) {
 // confirms delivers a member's answer to the question of the latest step.
 func (h *harness) confirms(rank int, incarnation uint64) {
 	h.t.Helper()
+	h.answers(rank, h.question(rank), incarnation)
+}
+
+// question returns the nonce of the question to a member in the latest step.
+func (h *harness) question(rank int) uint64 {
+	h.t.Helper()
 	e := h.find(DoTell)
 	if e.To != h.members.NID(rank) {
 		h.t.Fatalf("%v is asked, not member %d", e.To, rank)
@@ -336,8 +342,14 @@ func (h *harness) confirms(rank int, incarnation uint64) {
 	if err != nil || question.Kind != wire.Ask {
 		h.t.Fatalf("%+v, %v", question, err)
 	}
-	answer := wire.Identity{Nonce: question.Nonce, Incarnation: incarnation, Kind: wire.Tell}
-	h.step(Input{Kind: Arrival, From: e.To, Data: answer.AppendTo(nil)})
+	return question.Nonce
+}
+
+// answers delivers a member's answer to the question with a nonce.
+func (h *harness) answers(rank int, nonce, incarnation uint64) {
+	h.t.Helper()
+	answer := wire.Identity{Nonce: nonce, Incarnation: incarnation, Kind: wire.Tell}
+	h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: answer.AppendTo(nil)})
 }
 
 // TestBitsOfIncarnations: SC-153: answers to an earlier incarnation of a node match nothing.
