@@ -26,9 +26,9 @@ type asked struct {
 	acks, replies bool // whether a tracked ACK, or a tracked REPLY, is awaited; answers to operations with a call (type call) do not count here
 
 	hop nid.NID // next hop of the latest message without a call, if LNet chose the message's path
-	// went has the NIDs to which messages to the process first went that had no call and named another NID of its
-	// node, since an answer of that process is awaited.
-	went []nid.NID
+	// went counts the messages without a call whose answers are awaited, and which went to another NID than the one that
+	// they named. It never counts more messages to a process than answers are awaited from it.
+	went []detour
 
 	calls   *call // list of the operations that have a call of their own (type call), which their answers name; all does not count these
 	tracked int   // number of calls whose answers are tracked
@@ -42,7 +42,14 @@ type answers struct{ acks, replies int32 }
 // map that had more entries is freed when it is empty.
 const manyAsked = 32
 
-// maxWent bounds the NIDs of one node in asked.went.
+// detour counts messages that named a process, but went to another NID of its node.
+type detour struct {
+	named nid.ProcessID
+	to    nid.NID
+	n     int32 // never 0
+}
+
+// maxWent bounds the entries of asked.went.
 const maxWent = 8
 
 // to returns the counter of ACKs for a PUT, and that of REPLYs for a GET.
@@ -69,7 +76,6 @@ func (a *asked) add(id *nid.ProcessID, typ wire.MsgType) {
 	*a.all.to(typ)++
 	if a.of == (answers{}) {
 		a.first = *id
-		a.went = a.went[:0]
 	}
 	if a.first == *id {
 		*a.of.to(typ)++
@@ -84,20 +90,55 @@ func (a *asked) add(id *nid.ProcessID, typ wire.MsgType) {
 	a.grown = a.grown || len(a.more) > manyAsked
 }
 
-// note notes to which NID a message to a process went.
+// note notes to which NID a message to a process went, unless its answer has come already.
 func (a *asked) note(id *nid.ProcessID, to *nid.NID) {
-	if *to != id.NID && *id == a.first && len(a.went) < maxWent && !slices.Contains(a.went, *to) {
-		a.went = append(a.went, *to)
+	if *to == id.NID || a.surplus(id) <= 0 {
+		return
+	}
+	i := slices.IndexFunc(a.went, func(w detour) bool { return w.named == *id && w.to == *to })
+	switch {
+	case i >= 0:
+		a.went[i].n++
+	case len(a.went) < maxWent:
+		a.went = append(a.went, detour{*id, *to, 1})
 	}
 }
 
-// hasGoneTo reports whether a message to the process first went to the NID of id, without a call, and an answer may come from there.
-func (a *asked) hasGoneTo(id *nid.ProcessID) bool {
-	return a != nil && a.first.PID == id.PID && slices.Contains(a.went, id.NID)
+// surplus returns how many more answers are awaited from a process than a.went counts messages to it.
+func (a *asked) surplus(id *nid.ProcessID) int32 {
+	n := a.more[*id]
+	if a.first == *id {
+		n.acks, n.replies = n.acks+a.of.acks, n.replies+a.of.replies
+	}
+	left := n.acks + n.replies
+	for i := range a.went {
+		if a.went[i].named == *id {
+			left -= a.went[i].n
+		}
+	}
+	return left
 }
 
-// take notes an answer of exactly this process. It returns false if none is awaited from it.
-func (a *asked) take(id *nid.ProcessID, typ wire.MsgType) bool {
+// returned notes in a.went that an answer of a process came from a NID, after take has counted it.
+func (a *asked) returned(id *nid.ProcessID, from *nid.NID) {
+	if len(a.went) == 0 {
+		return
+	}
+	i := slices.IndexFunc(a.went, func(w detour) bool { return w.named == *id && w.to == *from })
+	if i < 0 && a.surplus(id) < 0 { // one of these messages was answered from another NID
+		i = slices.IndexFunc(a.went, func(w detour) bool { return w.named == *id })
+	}
+	if i < 0 {
+		return
+	}
+	if a.went[i].n--; a.went[i].n == 0 {
+		a.went = slices.Delete(a.went, i, i+1)
+	}
+}
+
+// take notes an answer of exactly this process, which came from the given NID. It returns false if none is awaited from
+// the process.
+func (a *asked) take(id *nid.ProcessID, from *nid.NID, typ wire.MsgType) bool {
 	if a == nil {
 		return false
 	}
@@ -109,6 +150,7 @@ func (a *asked) take(id *nid.ProcessID, typ wire.MsgType) bool {
 	if *a.all.to(typ)--; *a.all.to(typ) == 0 {
 		*a.tracks(typ) = false
 	}
+	a.returned(id, from)
 	return true
 }
 

@@ -19,7 +19,7 @@ func TestAskedGivesMemoryBack(t *testing.T) {
 			a.add(id(i), wire.Put)
 		}
 		for i := range n {
-			if !a.take(id(i), wire.Put) {
+			if !a.take(id(i), &nid.NID{}, wire.Put) {
 				t.Fatalf("%d is not awaited", i)
 			}
 		}

@@ -1,6 +1,8 @@
 package portals_test
 
 import (
+	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -118,5 +120,73 @@ func TestAnswerOfMovedBeyond(t *testing.T) {
 			}
 			wantDrops(t, table, map[string]uint64{"not asked": 1})
 		}
+	}
+}
+
+// TestAnswersOfMovedAmongOthers: another process has not answered an earlier request of the MD, and a later request failed. Answers from
+// the NIDs to which requests to a node went count while discovery does not know whose these are, however many NIDs
+// the node has had meanwhile.
+func TestAnswersOfMovedAmongOthers(t *testing.T) {
+	spec.Covers(t, "PT-32")
+	table, net := newWire(t)
+	table.TimeOneIn(0)
+	far := nid.ProcessID{NID: nid.MustParse("10.9.0.2@tcp9"), PID: nid.LustrePID}
+	md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
+	ask(t, table, net, md, wire.Put, stranger)
+	for i := range uint32(20) {
+		rail := nid.FromNumber(here.NID.Net(), 0x0B000000+i)
+		together(table, far.NID, rail)
+		ask(t, table, net, md, wire.Put, far)
+		if err := table.Put(portals.PutRequest{MD: md, Ack: true, Target: far}); err != nil {
+			t.Fatal(err)
+		}
+		net.finalize(net.next(), syscall.EIO)
+		apart(table, far.NID, rail)
+		net.mustArrive(t, from(nid.ProcessID{NID: rail, PID: nid.LustrePID}, ackHeader(handle(md), 8)))
+	}
+	net.mustArrive(t, from(stranger, ackHeader(handle(md), 8)))
+	wantDrops(t, table, map[string]uint64{})
+}
+
+// TestAnswerOfLostNID: requests of one MD go to two NIDs of a node that they do not name, and one of them is answered, from
+// there or from a third NID. Then the first NID is no longer that of the node: a further answer from there does not
+// count, although the MD still awaits one.
+func TestAnswerOfLostNID(t *testing.T) {
+	spec.Covers(t, "PT-32")
+	far := nid.ProcessID{NID: nid.MustParse("10.9.0.2@tcp9"), PID: nid.LustrePID}
+	rails := []nid.NID{there.NID, beside.NID, nid.MustParse("10.0.0.77@tcp")}
+	all := append([]nid.NID{far.NID}, rails...)
+	for _, third := range []bool{false, true} {
+		table, net := newWire(t)
+		table.TimeOneIn(0)
+		together(table, all...)
+		md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
+		put := func() nid.NID {
+			if err := table.Put(portals.PutRequest{MD: md, Ack: true, Target: far}); err != nil {
+				t.Fatal(err)
+			}
+			m := net.next()
+			net.finalize(m, nil)
+			return m.Target.NID
+		}
+		answered := func(by nid.NID) {
+			net.mustArrive(t, from(nid.ProcessID{NID: by, PID: nid.LustrePID}, ackHeader(handle(md), 8)))
+		}
+		first, second := put(), put()
+		other := slices.DeleteFunc(slices.Clone(rails), func(id nid.NID) bool { return id == first || id == second })
+		if len(other) != 1 {
+			t.Fatalf("the messages went to %v and %v", first, second)
+		}
+		by := first
+		if third {
+			by = other[0]
+		}
+		answered(by)
+		wantDrops(t, table, map[string]uint64{})
+		apart(table, all...)
+		answered(first)
+		wantDrops(t, table, map[string]uint64{"not asked": 1})
+		answered(second)
+		wantDrops(t, table, map[string]uint64{"not asked": 1})
 	}
 }

@@ -71,7 +71,7 @@ func (t *Table) unanswered(d *md, o *operation) {
 		return
 	}
 	if cookieKind(o.answerTo) != cookieCall {
-		t.answered(d, &o.asked, typ)
+		t.answered(d, &o.asked, &o.asked.NID, typ)
 		return
 	}
 	if c := t.calls.at(cookieSlot(o.answerTo)); c.is(o.answerTo, d) {

@@ -55,10 +55,10 @@ func (t *Table) await(d *md, id *nid.ProcessID, typ wire.MsgType) (tracked bool)
 	return true
 }
 
-// answered notes that the answer of a process to an operation has come, or never will.
-// It reports whether this process was asked. The caller holds d.mu.
-func (t *Table) answered(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
-	if !d.asked.take(id, typ) {
+// answered notes that the answer of a process to an operation has come from the given NID, which may be another one of its
+// node, or that it never will come. It reports whether this process was asked. The caller holds d.mu.
+func (t *Table) answered(d *md, id *nid.ProcessID, from *nid.NID, typ wire.MsgType) bool {
+	if !d.asked.take(id, from, typ) {
 		return false
 	}
 	d.settle()
@@ -94,15 +94,23 @@ func (t *Table) awaitCall(d *md, c *call, asked nid.ProcessID, timeout time.Dura
 // answer from another NID than the one that was asked. That includes the NIDs to which requests
 // went, even if discovery does not know at present that they are the node's. The caller holds d.mu.
 func (t *Table) answeredBy(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
-	if t.answered(d, id, typ) {
+	if t.answered(d, id, &id.NID, typ) {
 		return true
 	}
 	for _, there := range t.node.Peer(id.NID).NIs {
-		if t.answered(d, &nid.ProcessID{NID: there.NID, PID: id.PID}, typ) {
+		if t.answered(d, &nid.ProcessID{NID: there.NID, PID: id.PID}, &id.NID, typ) {
 			return true
 		}
 	}
-	return d.asked.hasGoneTo(id) && t.answered(d, &d.asked.first, typ)
+	if d.asked == nil {
+		return false
+	}
+	for _, w := range d.asked.went {
+		if w.to == id.NID && w.named.PID == id.PID && t.answered(d, &w.named, &id.NID, typ) {
+			return true
+		}
+	}
+	return false
 }
 
 // startSweeping makes sure that a sweep follows. It takes no lock.
