@@ -29,7 +29,7 @@ type tombstone struct {
 	by          uint16        // group of NIDs, by shareOf, to which the client's node belongs
 	void        bool          // the eviction does not count any more: the tombstone refuses nothing
 	left        bool          // the client has disconnected from this server
-	here        bool          // the incarnation was connected to this server when it was evicted or left
+	here        bool          // the eviction, or the farewell, ended a connection to this server, of this incarnation or of an earlier one
 }
 
 // unnamed is the value of tombstone.from if another server ordered the eviction, and this server does

@@ -127,7 +127,7 @@ func spare(list []tombstone, refusing []int) int {
 
 // spareVoid returns the index in the list of the void tombstone that is removed first to make room; the parameter void has
 // the indexes of all void ones, the latest first. It is the earliest one, but never that of the connected incarnation. One of
-// an incarnation that was connected here goes only if there is no other: a node that connects elsewhere with the client's
+// an eviction that ended a connection here goes only if there is no other: a node that connects elsewhere with the client's
 // id, and is evicted there, would displace it.
 func spareVoid(list []tombstone, void []int, connected uint64) int {
 	spare := -1

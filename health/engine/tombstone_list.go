@@ -43,17 +43,16 @@ type TombstoneInfo struct {
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
-// know is called when a client was evicted or has left, and the given incarnation has got a tombstone. It records which of
-// the two happened, whether the incarnation was the connected one, since it may be later, and, if there is room, the client's
-// name and process.
+// know is called when a connection has ended because the client was evicted or has left, and the given incarnation, which
+// may be later than the connected one, has got a tombstone. It records that, which of the two happened, and, if there is
+// room, the client's name and process.
 func (t *tombstones) know(c *conn, incarnation uint64, cause wire.Cause) {
 	g, ok := t.of(c.id, incarnation)
 	if !ok { // there was no room for it
 		return
 	}
-	same := incarnation == c.incarnation
-	g.here = g.here || same
-	if g.left = cause == wire.Left && same; len(t.incarnations) <= maxKnown {
+	g.here = true
+	if g.left = cause == wire.Left && incarnation == c.incarnation; len(t.incarnations) <= maxKnown {
 		g.known = &known{c.name, c.peer}
 	}
 	t.set(c.id, g)

@@ -41,12 +41,14 @@ func TestWithdrawalAfterTwoOfStrangers(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-A8")
 	heard := func(h *harness) { h.order(otherA, false, 1); h.order(otherA, true, 1) }
 	connected := func(h *harness) { h.connect(5, otherA, 1) }
+	earlier := func(h *harness) { h.connect(4, otherA, 1) }
 	for name, happens := range map[string][]func(h *harness){
 		"not heard":            {connected, (*harness).strangers, func(h *harness) { h.order(otherA, true, 1) }},
 		"heard":                {connected, (*harness).strangers, heard, connected},
 		"the own one first":    {connected, heard, (*harness).strangers, connected},
 		"and a further one":    {connected, (*harness).strangers, heard, connected, func(h *harness) { h.evictedAs(8) }},
 		"connected in between": {connected, heard, connected, (*harness).strangers},
+		"on its way":           {earlier, heard, (*harness).strangers, connected}, // the eviction comes before the connect of the incarnation
 	} {
 		h := newHarness(t, nil)
 		for _, f := range happens {
