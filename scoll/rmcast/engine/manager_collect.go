@@ -168,8 +168,12 @@ func (g *Manager) gather() {
 		return
 	}
 	latest := g.backed()
-	if g.expires() || latest == nil {
+	switch {
+	case g.expires() || latest == nil:
 		g.unbacked()
+		return
+	case g.hasGroup():
+		g.choose(latest)
 		return
 	}
 	probes, ballots, joined := c.probes, c.ballots, slices.Clone(g.members)
@@ -177,7 +181,7 @@ func (g *Manager) gather() {
 	g.patientAt, g.watchAt = g.now, g.now+g.cfg.Heartbeat
 	g.elected(latest)
 	c.end()
-	g.free = wire.Version{}
+	g.usable, g.free = wire.Version{}, wire.Version{} // not all members have a list of this manager
 	c.pending = slotsOf(probes)
 	g.failures(probes)
 	var over []*probe
@@ -207,43 +211,6 @@ func (g *Manager) gather() {
 	g.makeRoom(joined)
 	g.separate()
 	g.publish(true)
-}
-
-// elected adds to the electorate the members of the list from which this manager continues the group, as far as they
-// count in majorities (votes). The electorate is empty before if this manager has published no list.
-func (g *Manager) elected(b *ballot) {
-	answers := g.collect.answers()
-	if !g.version.IsValid() || g.base.ids == nil {
-		g.base.ids, g.base.before = make(map[wire.ID]bool, len(b.members)), g.votersOf(b, answers)
-		if b.usable && g.standby.list.Version.Compare(b.version) <= 0 { // all members know of those left behind before
-			g.forgive()
-		}
-	}
-	for _, m := range b.members {
-		if g.votes(m.ID, answers[m.ID]) {
-			g.base.ids[m.ID] = true
-		}
-	}
-}
-
-// votersOf returns the members whose majority is needed besides that of a list from which this manager continues: if no
-// member has said that all had the list, these are its voters, as far as they count, and those that it left behind.
-func (g *Manager) votersOf(b *ballot, answers map[wire.ID]*probe) map[wire.ID]bool {
-	if b.usable || b.of == 0 {
-		return nil
-	}
-	before := make(map[wire.ID]bool, b.of)
-	for _, m := range b.members {
-		if m.Number < b.voters && g.votes(m.ID, answers[m.ID]) {
-			before[m.ID] = true
-		}
-	}
-	for _, id := range b.silentVoters() {
-		if g.votes(id, answers[id]) {
-			before[id] = true
-		}
-	}
-	return before
 }
 
 // unbacked ends a search that did not find a majority. It tells the user and does not change the group, so that other

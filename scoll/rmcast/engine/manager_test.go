@@ -107,8 +107,8 @@ func TestTwoManagers(t *testing.T) {
 	}
 	w.net.Heal()
 	w.run(5 * time.Second)
-	if ids := w.activeManagers(); len(ids) != 1 || ids[0] != 1 {
-		t.Errorf("%v manage", ids)
+	if ids := w.activeManagers(); len(ids) != 1 || ids[0] != 1 || w.hosts[1].g.epoch != usable.Epoch {
+		t.Errorf("%v manage, epoch %d, was %d", ids, w.hosts[1].g.epoch, usable.Epoch)
 	}
 	if h := w.hosts[0]; len(h.gone) == 0 {
 		t.Error("the member that was cut off was not expelled")

@@ -82,14 +82,19 @@ func (g *Manager) tally() {
 	case g.expires():
 		g.unbacked()
 	case g.backed() != nil:
-		for _, p := range c.probes {
-			if !slices.ContainsFunc(w.list.Members, func(m wire.Member) bool { return m.ID == p.ID }) {
-				w.list.Members = append(w.list.Members, p.Member)
-			}
-		}
+		w.add(c.probes)
 		g.elect()
 	case !g.open():
 		g.unbacked()
+	}
+}
+
+// add adds probes to the members that a search begins with.
+func (w *waiting) add(probes []*probe) {
+	for _, p := range probes {
+		if !slices.ContainsFunc(w.list.Members, func(m wire.Member) bool { return m.ID == p.ID }) {
+			w.list.Members = append(w.list.Members, p.Member)
+		}
 	}
 }
 

@@ -43,7 +43,12 @@ func (s *search) told(now time.Duration, host sim.NodeID, o *wire.Order) {
 
 // answer tells the manager the newest list of a member, and the failures that the member knows.
 func (s *search) answer(now time.Duration, host sim.NodeID, list []sim.NodeID, failed ...wire.ID) {
-	o := wire.Order{Kind: wire.OrderKnown, Epoch: s.g.epoch, Version: wire.Version{Epoch: 500, Counter: 3}, Window: uint32(len(list)), Departed: failed}
+	s.answerOf(now, host, wire.Version{Epoch: 500, Counter: 3}, list, failed...)
+}
+
+// answerOf does so for a list of any version.
+func (s *search) answerOf(now time.Duration, host sim.NodeID, version wire.Version, list []sim.NodeID, failed ...wire.ID) {
+	o := wire.Order{Kind: wire.OrderKnown, Epoch: s.g.epoch, Version: version, Window: uint32(len(list)), Departed: failed}
 	for _, m := range list {
 		o.Members = append(o.Members, wire.Member{ID: testID(m), Number: uint32(m)})
 	}

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
+)
+
+// hear gives the manager reports of members that have its latest list.
+func (s *search) hear(now time.Duration, hosts ...sim.NodeID) {
+	for _, host := range hosts {
+		s.told(now, host, &wire.Order{Kind: wire.OrderReport, Epoch: s.g.epoch, Version: s.g.version, Oldest: s.g.version})
+	}
+}
+
+// startedOver returns one of some managers, which has searched in vain for members of an earlier list, and has begun a
+// group with nodes that have joined meanwhile. All of them have its list.
+func startedOver(managers int, joined ...sim.NodeID) *search {
+	s := newSearch()
+	for i := range managers - 1 {
+		s.g.cfg.Managers = append(s.g.cfg.Managers, hostNID(90+sim.NodeID(i)))
+	}
+	s.begin(1)
+	s.answer(2, 1, []sim.NodeID{1, 2, 3, 4, 5})
+	for _, host := range joined {
+		s.told(3, host, &wire.Order{Kind: wire.OrderJoin})
+	}
+	s.g.Step(s.g.collect.by, Input{}, &s.out)
+	s.hear(s.g.now, joined...)
+	return s
+}
+
+// heardAgain lets three of the five members of the earlier list report again, and all answer the searches that follow.
+func (s *search) heardAgain(version wire.Version, joined []sim.NodeID) {
+	now, list := s.g.now+s.g.cfg.Takeover, []sim.NodeID{1, 2, 3, 4, 5}
+	s.hear(now, joined...)
+	for _, host := range list[:3] {
+		s.told(now, host, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+	}
+	for len(s.g.collect.probes) > 0 {
+		for _, host := range list[:3] {
+			s.answer(s.g.now, host, list)
+		}
+		for _, host := range joined {
+			s.answerOf(s.g.now, host, version, joined)
+		}
+		s.g.Step(s.g.collect.by, Input{}, &s.out)
+	}
+}
+
+// TestOneListInAnEpoch: RM-A18: a manager has begun a group with nodes that have joined while too few members of an earlier
+// list were heard, and then hears three of these five. If there is another manager, and the group has several members, the
+// larger of the two goes on, in an epoch of its own, and the members of the other one join again. Later, two of the three are
+// cut off. Then the manager changes nothing, however many nodes it hears beside the third: four of the five may have another
+// manager.
+func TestOneListInAnEpoch(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	for _, tt := range []struct {
+		managers                  int
+		joined, members, expelled []sim.NodeID
+		again                     bool
+	}{
+		{2, []sim.NodeID{9}, []sim.NodeID{1, 2, 3, 9}, []sim.NodeID{4, 5}, false},
+		{2, []sim.NodeID{9, 10}, []sim.NodeID{1, 2, 3}, []sim.NodeID{4, 5, 9, 10}, true},
+		{1, []sim.NodeID{9, 10, 11, 12, 13}, []sim.NodeID{1, 2, 3, 9, 10, 11, 12, 13}, []sim.NodeID{4, 5}, false},
+		{2, []sim.NodeID{9, 10, 11, 12, 13}, []sim.NodeID{9, 10, 11, 12, 13}, []sim.NodeID{1, 2, 3}, false},
+	} {
+		s := startedOver(tt.managers, tt.joined...)
+		s.publishes(t, tt.joined, nil)
+		version := s.g.version
+		s.heardAgain(version, tt.joined)
+		s.publishes(t, tt.members, tt.expelled)
+		continued := s.g.version != version
+		if n := len(s.g.base.voters()); n != 5 || s.g.epoch > version.Epoch != tt.again || continued == s.g.usable.IsValid() {
+			t.Errorf("%d: %d vote, epoch %d, usable %v of %v", tt.joined, n, s.g.epoch, s.g.usable, s.g.version)
+		}
+		for end := s.g.now + 40*time.Second; s.g.now < end; {
+			s.hear(s.g.now+s.g.cfg.Heartbeat, append(slices.Clone(tt.joined), 1)...)
+		}
+		if s.g.alone != continued || s.g.stats.Silent > 0 {
+			t.Errorf("%d: alone %v, %d left behind", tt.joined, s.g.alone, s.g.stats.Silent)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
+)
+
+// An epoch has one electorate. It is that of the list from which the manager continues the group, or begins with the first
+// list that all members have. From then on it changes only when all members have a later list, see adopt. If a manager that
+// has a group counted the members of another list as well, most of both together might be few of those of that list: another
+// manager might hear most of these, and continue it (split brain).
+
+// hasGroup reports whether another manager could continue the present group without a member that messages may wait for:
+// the group has several members, all of which have had one of its lists. A group of one can become part of an earlier one,
+// and so can any group that has only one manager: its members are then like nodes that have joined during the search.
+func (g *Manager) hasGroup() bool {
+	return len(g.cfg.Managers) > 1 && len(g.base.ids)+len(g.base.before)+len(g.leavers) > 1
+}
+
+// choose decides whether this manager goes on with its group or with the list b, which most members of b back. The one of
+// which more members are heard stays, and the members of the other one join it as new members. If that is b, this manager
+// is elected anew, with a later epoch: it asks the members of both.
+func (g *Manager) choose(b *ballot) {
+	probes := g.collect.probes
+	if b.backers > g.hears(noMember) {
+		g.resign(nid.NID{}, g.epoch)
+		g.standby.list = wire.Order{Members: g.standby.list.Members}
+		g.standby.add(probes)
+		g.elect()
+		return
+	}
+	g.collect.end()
+	for _, p := range probes {
+		if p.answered {
+			g.expel(p.ID)
+		}
+	}
+}
+
+// elected makes the members of the list from which this manager continues the group the electorate, as far as they count
+// in majorities (votes).
+func (g *Manager) elected(b *ballot) {
+	answers := g.collect.answers()
+	g.base = electorate{ids: make(map[wire.ID]bool, len(b.members)), before: g.votersOf(b, answers)}
+	if !g.version.IsValid() && b.usable && g.standby.list.Version.Compare(b.version) <= 0 { // all members know of those left behind before
+		g.forgive()
+	}
+	for _, m := range b.members {
+		if g.votes(m.ID, answers[m.ID]) {
+			g.base.ids[m.ID] = true
+		}
+	}
+}
+
+// votersOf returns the members whose majority is needed besides that of a list from which this manager continues: if no
+// member has said that all had the list, these are its voters, as far as they count, and those that it left behind.
+func (g *Manager) votersOf(b *ballot, answers map[wire.ID]*probe) map[wire.ID]bool {
+	if b.usable || b.of == 0 {
+		return nil
+	}
+	before := make(map[wire.ID]bool, b.of)
+	for _, m := range b.members {
+		if m.Number < b.voters && g.votes(m.ID, answers[m.ID]) {
+			before[m.ID] = true
+		}
+	}
+	for _, id := range b.silentVoters() {
+		if g.votes(id, answers[id]) {
+			before[id] = true
+		}
+	}
+	return before
+}
