@@ -86,3 +86,24 @@ func TestOneListInAnEpoch(t *testing.T) {
 		}
 	}
 }
+
+// TestFullWithEarlierMembers: RM-40: a manager without a list has listed a node, and hears then of as many members of an
+// earlier list as the group may have. The node has to join again, so the group does not become larger than it may be.
+func TestFullWithEarlierMembers(t *testing.T) {
+	spec.Covers(t, "RM-40")
+	for _, acknowledged := range []bool{false, true} {
+		s, list := newSearch(), []sim.NodeID{1, 2, 3, 4}
+		s.g.cfg.Members = 4
+		s.told(1, 9, &wire.Order{Kind: wire.OrderJoin})
+		if s.publishes(t, []sim.NodeID{9}, nil); acknowledged {
+			s.hear(1, 9)
+		}
+		s.begin(list...)
+		for _, host := range list {
+			s.answer(2, host, list)
+		}
+		if s.publishes(t, list, []sim.NodeID{9}); s.g.stats.Full != 1 {
+			t.Errorf("acknowledged: %v: %d nodes found no room", acknowledged, s.g.stats.Full)
+		}
+	}
+}

@@ -83,13 +83,16 @@ func (g *Manager) room(id nid.NID) bool {
 	return g.next != 0 && len(g.members)+g.asked() < g.cfg.Members && (!g.crowded() || g.returns(id))
 }
 
-// makeRoom takes nodes that joined during a search off the next list if there are more members now than the group may have.
-// These nodes have had no list yet, and go on asking to join.
+// makeRoom takes nodes that joined before the end of a search off the next list if there are more members now than the
+// group may have. Those that have had no list yet go on asking to join, and one that has had a list joins again.
 func (g *Manager) makeRoom(joined []*managed) {
 	for _, m := range slices.Backward(joined) {
-		if len(g.members) > g.cfg.Members && !m.listed {
-			g.members = slices.DeleteFunc(g.members, func(x *managed) bool { return x == m })
-			g.stats.Full++
+		if len(g.members) <= g.cfg.Members {
+			return
+		}
+		g.members = slices.DeleteFunc(g.members, func(x *managed) bool { return x == m })
+		if g.stats.Full++; m.listed {
+			g.expel(m.ID)
 		}
 	}
 }
