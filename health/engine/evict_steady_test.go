@@ -67,6 +67,24 @@ func TestWaitsForReturningServers(t *testing.T) {
 	}
 }
 
+// TestWaitsForFirstReports: CH-33, CH-62: to a master that was restarted, a server that it hears for the first time is one that
+// comes back: others may follow, and the client may have chosen one of these.
+func TestWaitsForFirstReports(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-62")
+	h := newHarness(t, func(c *ServerConfig) { c.Servers = append(c.Servers, fifth) })
+	h.advance(time.Minute)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.health(true, fifth)
+	h.done(wire.Reply{Unknown: 3}, gone)
+	h.wantState("evicting 5 10.0.0.1@tcp/1")
+	h.advance(h.s.cfg.Tick / 2)
+	h.health(true, gone)
+	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: gone}}})
+	h.advance(4 * h.s.cfg.Tick)
+	h.wantState("connected 5 10.0.0.4@tcp/2")
+}
+
 // TestWaitsNotForEver: CH-28, CH-33: discovery reports a server that does not answer as dead and alive, over and over. A client
 // is evicted six ticks after most servers, and all others that are alive, have answered.
 func TestWaitsNotForEver(t *testing.T) {

@@ -86,7 +86,7 @@ func (s *Server) serverHealth(in *ServerInput) {
 		m.deadSince = s.now
 	}
 	m.known, m.alive, m.lifetime = true, in.Alive, in.Lifetime
-	if died || back {
+	if died || rose { // also one that this server hears for the first time since its own start
 		s.members.moved = s.now
 	}
 	if died {

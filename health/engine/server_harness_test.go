@@ -54,6 +54,7 @@ func newHarness(t *testing.T, change func(*ServerConfig)) *harness {
 		h.step(ServerInput{Kind: ServerHealth, Server: id, Alive: true})
 	}
 	h.step(ServerInput{Kind: ServerHealth, Server: gone})
+	s.members.moved = 0 // discovery reported all of this long ago
 	h.step(ServerInput{Kind: QuorumIs, Alive: true})
 	return h
 }
