@@ -41,7 +41,7 @@ type probe struct {
 	grants   bool         // the member obeys this manager, or would obey it
 	leaving  bool         // the member is leaving, and does not count in majorities
 	version  wire.Version // version of the newest list that the member knows
-	named    int          // number of members that have named this one
+	named    int          // number of nodes that have named this one
 	alone    bool         // this member alone reports failures of members that answer
 	joined   *managed
 	gone     []wire.ID // members that this member reports as failed
@@ -52,7 +52,7 @@ type probe struct {
 func (c *collect) probe(id wire.ID) *probe { return c.byID[id] }
 
 // ask adds m to the members that the manager queries, and sends it the query. The parameter named is
-// how many members have named m.
+// how many nodes have named m.
 func (g *Manager) ask(m wire.Member, named int) {
 	c := &g.collect
 	if len(c.probes) >= 3*g.cfg.Members || named > 0 && len(c.probes) >= 2*g.cfg.Members {
@@ -114,6 +114,8 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 	delete(g.dead, from) // the node answers, so it is alive
 	p.answered, p.version, p.leaving = true, o.Version, o.Flags&wire.OrderLeaving != 0
 	p.grants = g.role == active || o.You != 0
+	// A node counts once, even if it answers in the names of several members.
+	first := !slices.ContainsFunc(g.collect.probes, func(q *probe) bool { return q != p && q.answered && q.NID == from })
 	g.collect.answered++
 	g.collect.ballot(o)
 	g.reported(p, o)
@@ -130,7 +132,7 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 		}
 		if m.ID == id {
 			p.Number = m.Number
-		} else if m.NID != from {
+		} else if m.NID != from && first {
 			g.named(wire.Member{ID: m.ID})
 		}
 	}

@@ -124,10 +124,10 @@ func (g *Manager) departs(id wire.ID, silent bool) {
 }
 
 // hasSlot reports whether a slot on the next list is kept for a probe, which will be a member or a departed one: not if it
-// has not answered and only one member has named it, which may have invented it.
+// has not answered and only one node has named it, which may have invented it.
 func (p *probe) hasSlot() bool { return p.answered || p.named > 1 }
 
-// slot returns the slot that is kept for a probe: its own if several members have named it, otherwise that of its node. A
+// slot returns the slot that is kept for a probe: its own if several nodes have named it, otherwise that of its node. A
 // node can answer in the names of many members that it invents, and at most one of them becomes a member.
 func (p *probe) slot() wire.ID {
 	if p.named > 1 {

@@ -89,12 +89,26 @@ func (g *Manager) tally() {
 	}
 }
 
-// add adds probes to the members that a search begins with.
+// add adds the probes that have answered to the members that the next search begins with. Their answers to that name the
+// others again, which may be invented.
 func (w *waiting) add(probes []*probe) {
 	for _, p := range probes {
-		if !slices.ContainsFunc(w.list.Members, func(m wire.Member) bool { return m.ID == p.ID }) {
-			w.list.Members = append(w.list.Members, p.Member)
+		if p.answered && !slices.ContainsFunc(w.list.Members, func(m wire.Member) bool { return m.ID == p.ID }) {
+			w.list.Members = append(w.list.Members, wire.Member{ID: p.ID})
 		}
+	}
+}
+
+// reported adds a member that has reported to those that the next search begins with, in place of one that its node has
+// reported before.
+func (w *waiting) reported(id wire.ID, room int) {
+	list := w.list.Members
+	i := slices.IndexFunc(list, func(m wire.Member) bool { return m.ID == id || m.NID == id.NID && m.Number == 0 })
+	switch {
+	case i >= 0 && list[i].Number == 0:
+		list[i].ID = id
+	case i < 0 && len(list) < room:
+		w.list.Members = append(list, wire.Member{ID: id})
 	}
 }
 
@@ -164,9 +178,8 @@ func (g *Manager) waits(from nid.NID, o *wire.Order) {
 		w.joinAt = g.now
 	case wire.OrderReport:
 		g.spoke(from, o.Incarnation)
-		m := wire.Member{ID: wire.ID{NID: from, Incarnation: o.Incarnation}}
-		if o.Version.IsValid() && len(w.list.Members) < g.cfg.Members && !slices.ContainsFunc(w.list.Members, func(e wire.Member) bool { return e.ID == m.ID }) {
-			w.list.Members = append(w.list.Members, m)
+		if o.Version.IsValid() {
+			w.reported(wire.ID{NID: from, Incarnation: o.Incarnation}, g.cfg.Members)
 		}
 	}
 	if g.alone {

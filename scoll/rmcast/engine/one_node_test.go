@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -45,13 +46,106 @@ func TestFailuresBesideOneNode(t *testing.T) {
 	}
 }
 
+// inventions returns n members of an earlier list that does not exist.
+func inventions(n int) (list []wire.Member) {
+	for i := range n {
+		list = append(list, wire.Member{ID: testID(20 + sim.NodeID(i))})
+	}
+	return list
+}
+
+// namesAllFailed lets seven members report, and all eight answer with their list and three members that have failed. It
+// checks that the next list names these three.
+func (s *search) namesAllFailed(t *testing.T) {
+	t.Helper()
+	list, failed := []sim.NodeID{1, 2, 3, 4, 5, 6, 7, 8}, []wire.ID{testID(9), testID(10), testID(11)}
+	for _, host := range list {
+		s.told(s.g.now, host, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+	}
+	for _, host := range list {
+		s.answer(s.g.now, host, list, failed...)
+	}
+	s.g.Step(s.g.collect.by, Input{}, &s.out)
+	for _, id := range failed {
+		if o := &s.g.latest; !slices.Contains(o.Departed, id) || len(o.AppendTo(nil)) > buffer(8) {
+			t.Errorf("%d members, %v have departed", len(o.Members), o.Departed)
+		}
+	}
+}
+
+// TestFailuresBesideTwoNames: RM-A9: a node answers a new manager in the names of two members of its own, both of which name
+// the same invented members. That is what one node says: no room on the next list is kept for these, so the list names all
+// members that have failed.
+func TestFailuresBesideTwoNames(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	s := newSearch()
+	s.g.cfg.Members = 8
+	for _, inc := range []uint64{7, 100, 99} {
+		s.report(wire.ID{NID: hostNID(3), Incarnation: inc})
+	}
+	for _, inc := range []uint64{100, 99} {
+		s.say(wire.ID{NID: hostNID(3), Incarnation: inc}, &wire.Order{Members: inventions(13)})
+	}
+	s.namesAllFailed(t)
+}
+
+// TestFailuresBesideVote: RM-A9: a node that allows a manager to take over names invented members, and names them again when
+// it answers the search that follows. No room on the next list is kept for these.
+func TestFailuresBesideVote(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	s := newSearch(hostNID(98))
+	s.g.cfg.Members = 8
+	s.report(testID(3))
+	s.g.Step(s.g.turnAt(), Input{}, &s.out)
+	s.say(testID(3), &wire.Order{Flags: wire.OrderVote, You: 1, Members: inventions(15)})
+	if s.g.role != active {
+		t.Fatal("the manager has not taken over")
+	}
+	s.namesAllFailed(t)
+}
+
+// TestReportsOfOneNode: RM-A18: a node reports to a manager on standby in the names of as many members of its own as a group
+// may have. The manager asks the other nodes that report, too, whether it may take over.
+func TestReportsOfOneNode(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	s := newSearch(hostNID(98))
+	s.g.cfg.Members = 4
+	for inc := range uint64(4) {
+		s.report(wire.ID{NID: hostNID(3), Incarnation: 20 + inc})
+	}
+	for _, host := range []sim.NodeID{1, 2, 4} {
+		s.report(testID(host))
+	}
+	s.out.Reset()
+	s.g.Step(s.g.turnAt(), Input{}, &s.out)
+	asked := map[sim.NodeID]int{}
+	for _, e := range s.out.Effects {
+		if o, err := wire.ParseOrder(s.out.message(&e)); e.Kind == DoReport && err == nil && o.Kind == wire.OrderCanvass {
+			asked[hostID(e.To)]++
+		}
+	}
+	if want := (map[sim.NodeID]int{1: 1, 2: 1, 3: 1, 4: 1}); !maps.Equal(asked, want) {
+		t.Errorf("asked %v", asked)
+	}
+}
+
 // answerAs reports a member to the manager, and gives its answer, which names failed members.
 func (s *search) answerAs(id wire.ID, failed ...wire.ID) {
-	o := wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}, Group: testGroup, Incarnation: id.Incarnation, MTU: 2048}
-	s.g.Step(2, Input{Kind: Instructed, From: id.NID, Data: o.AppendTo(nil)}, &s.out)
-	o.Kind, o.Epoch, o.Window, o.Departed = wire.OrderKnown, s.g.epoch, 1, failed
-	o.Members = []wire.Member{{ID: id}}
-	s.g.Step(2, Input{Kind: Instructed, From: id.NID, Data: o.AppendTo(nil)}, &s.out)
+	s.report(id)
+	s.say(id, &wire.Order{Departed: failed})
+}
+
+// report reports a member of an earlier list to the manager.
+func (s *search) report(id wire.ID) {
+	o := wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}, Group: testGroup, Incarnation: id.Incarnation}
+	s.g.Step(max(s.g.now, 2), Input{Kind: Instructed, From: id.NID, Data: o.AppendTo(nil)}, &s.out)
+}
+
+// say gives the manager the answer of a member, which knows a list of itself alone. Members that o has are on earlier lists.
+func (s *search) say(id wire.ID, o *wire.Order) {
+	o.Kind, o.Group, o.Epoch, o.Version, o.Window = wire.OrderKnown, testGroup, max(s.g.epoch, 500), wire.Version{Epoch: 500, Counter: 3}, 1
+	o.Incarnation, o.MTU, o.Members = id.Incarnation, 2048, append([]wire.Member{{ID: id}}, o.Members...)
+	s.g.Step(max(s.g.now, 2), Input{Kind: Instructed, From: id.NID, Data: o.AppendTo(nil)}, &s.out)
 }
 
 // TestRoomBesideOneNode: RM-40: a node answers a new manager in the names of as many members of its own as a group may have.
