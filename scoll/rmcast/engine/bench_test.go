@@ -27,6 +27,8 @@ func takesOver(out *Output, n uint32) *Manager {
 		out.Reset()
 		g.Step(time.Duration(i), Input{Kind: Instructed, From: m.NID, Data: list.AppendTo(nil)}, out)
 	}
+	out.Reset()
+	g.Step(g.reportsBy(), Input{}, out)
 	return g
 }
 

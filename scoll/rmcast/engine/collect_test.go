@@ -141,7 +141,7 @@ func TestListsAfterLies(t *testing.T) {
 	s.answer(3, 1, list)
 	s.answer(3, 2, list)
 	s.publishes(t, list, nil)
-	s.g.Step(4, Input{Kind: Health, From: hostNID(2)}, &s.out)
+	s.g.Step(s.g.now, Input{Kind: Health, From: hostNID(2)}, &s.out)
 	s.publishes(t, []sim.NodeID{1, 3}, []sim.NodeID{2})
 	for _, e := range s.out.Effects {
 		if _, err := wire.ParseOrder(s.out.message(&e)); e.Kind == DoReport && err != nil {
@@ -217,8 +217,9 @@ func TestManyFormerMembers(t *testing.T) {
 	for _, host := range list {
 		s.answer(3, host, list, strangers(6)...)
 	}
+	s.wait()
 	for id := range sim.NodeID(6) {
-		s.told(4, 1000+id, &wire.Order{Kind: wire.OrderJoin})
+		s.told(s.g.now, 1000+id, &wire.Order{Kind: wire.OrderJoin})
 	}
 	s.publishes(t, list, []sim.NodeID{1000, 1001, 1002, 1003, 1004, 1005})
 }

@@ -319,6 +319,9 @@ func (g *Manager) wake() time.Duration {
 	}
 	if len(g.collect.probes) > 0 {
 		wake = min(wake, g.collect.by)
+		if by := g.reportsBy(); by > g.now {
+			wake = min(wake, by)
+		}
 	}
 	return min(wake, g.beatAt)
 }

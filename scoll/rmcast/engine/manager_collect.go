@@ -151,12 +151,22 @@ func (g *Manager) expires() bool {
 func (g *Manager) open() bool {
 	c := &g.collect
 	if !slices.ContainsFunc(c.probes, func(p *probe) bool { return !p.answered && !g.ended(p.ID) }) {
-		return false
+		return g.now < g.reportsBy()
 	}
 	if late := g.now - c.by; late > 0 && !c.late {
 		c.late, c.by = true, g.now+min(late, g.cfg.Heartbeat)
 	}
 	return g.now < c.by
+}
+
+// reportsBy returns until when members may report that no answer has named yet, although all that were asked have answered. If
+// this manager has no list of another one, a single member may have answered, with an invented list without the others. All
+// members report within a Heartbeat.
+func (g *Manager) reportsBy() time.Duration {
+	if g.role == standby || g.standby.list.Version.IsValid() {
+		return g.collect.began
+	}
+	return g.collect.began + g.cfg.Heartbeat
 }
 
 // gather ends the search when all members have answered, or the time is up. Members without an

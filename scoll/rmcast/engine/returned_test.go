@@ -56,10 +56,18 @@ func (s *search) answerOf(now time.Duration, host sim.NodeID, version wire.Versi
 	s.told(now, host, &o)
 }
 
+// wait lets the time pass in which further members may report.
+func (s *search) wait() {
+	if by := s.g.reportsBy(); len(s.g.collect.probes) > 0 && by > s.g.now {
+		s.g.Step(by, Input{}, &s.out)
+	}
+}
+
 // publishes checks which hosts have a member on the latest list, and which were told that a member of theirs is
 // expelled.
 func (s *search) publishes(t *testing.T, members, expelled []sim.NodeID) {
 	t.Helper()
+	s.wait()
 	var got, ended []sim.NodeID
 	for _, m := range s.g.latest.Members {
 		got = append(got, hostID(m.NID))

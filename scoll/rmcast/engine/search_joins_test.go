@@ -46,8 +46,9 @@ func TestJoinsInFailedSearchAgain(t *testing.T) {
 	for _, host := range list {
 		s.answer(2, host, list)
 	}
+	s.wait()
 	for _, host := range list {
-		s.told(3, host, &wire.Order{Kind: wire.OrderReport, Epoch: 5000, Version: s.g.version})
+		s.told(s.g.now, host, &wire.Order{Kind: wire.OrderReport, Epoch: 5000, Version: s.g.version})
 	}
 	version := s.g.standby.list.Version
 	s.g.Step(s.g.turnAt(), Input{}, &s.out)

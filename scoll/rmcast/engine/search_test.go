@@ -142,6 +142,36 @@ func TestJoinsAfterVote(t *testing.T) {
 	s.publishes(t, []sim.NodeID{9}, nil)
 }
 
+// TestFirstReportAlone: RM-A9: the first member that reports to a restarted manager answers with a list of itself alone, before
+// another one has reported. The manager waits until all members must have reported, and continues with the list that most of
+// them have. So it does if a node has joined before.
+func TestFirstReportAlone(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	for _, joined := range []bool{false, true} {
+		s, list := newSearch(), []sim.NodeID{1, 2, 3, 4, 5}
+		if joined {
+			s.told(1, 9, &wire.Order{Kind: wire.OrderJoin})
+			s.hear(1, 9)
+		}
+		s.answerAs(testID(3))
+		wake := s.g.Step(3, Input{}, &s.out)
+		if wake > s.g.cfg.Heartbeat+3 {
+			t.Errorf("the manager looks again at %v", wake)
+		}
+		now := s.g.cfg.Heartbeat * 9 / 10
+		for _, host := range []sim.NodeID{1, 2, 4, 5} {
+			s.told(now, host, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+		}
+		for _, host := range []sim.NodeID{1, 2, 4, 5} {
+			s.answer(now+1, host, list)
+		}
+		if joined {
+			list = append(list, 9)
+		}
+		s.publishes(t, list, nil)
+	}
+}
+
 // TestFullWhileSearching: RM-40: nodes ask to join while a new manager searches. The members that answer it take up room, so
 // the group does not become larger than it may be.
 func TestFullWhileSearching(t *testing.T) {
