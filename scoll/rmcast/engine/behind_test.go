@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -69,5 +70,41 @@ func TestSilentReturns(t *testing.T) {
 	s.publishes(t, []sim.NodeID{1, 2, 3, 4}, nil)
 	if o := &s.g.latest; o.Silent != 1 || !slices.Equal(o.Departed, []wire.ID{testID(4)}) || o.Of != 3 {
 		t.Errorf("%v have departed, %d of them silent; %d vote", o.Departed, o.Silent, o.Of)
+	}
+}
+
+// TestLeftBehindDies: RM-2, RM-28: a member is left behind for its silence, asks to join again, and gives up. Then its node
+// dies. Discovery is asked about that as long as the origin of a message, which was cut off meanwhile, may have to be told of
+// the member. When the death is certain, and the origin is heard again, the message is a success.
+func TestLeftBehindDies(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-28")
+	w := parted(t, 6, 1)
+	behind, g := w.hosts[5].m.self, w.hosts[0].g
+	w.net.Partition(sim.Nodes(5))
+	w.run(3500 * time.Millisecond)
+	s := w.send(4, "x")
+	w.net.Heal()
+	w.net.Partition(sim.Nodes(4), sim.Nodes(5))
+	for g.stats.Silent == 0 {
+		w.run(10 * time.Millisecond)
+	}
+	w.net.Heal()
+	w.net.Partition(sim.Nodes(4))
+	w.run(1200 * time.Millisecond)
+	w.rejoin = false
+	w.net.Command(5, "leave")
+	w.run(0)
+	w.order(0, 5, &wire.Order{Kind: wire.OrderReport, Group: testGroup, Epoch: g.epoch, Incarnation: w.hosts[5].m.self.Incarnation})
+	w.run(g.cfg.Heartbeat)
+	w.net.Kill(5)
+	w.net.Command(0, "doubted 5")
+	w.run(0)
+	for _, d := range g.Doubted() {
+		w.net.Command(0, fmt.Sprintf("ended %d", hostID(d.Node)))
+	}
+	w.run(g.cfg.Heartbeat)
+	w.net.Heal()
+	if w.await(s); s.lost != nil || !slices.Equal(s.failed, []wire.ID{behind}) {
+		t.Errorf("%v, failed %v", s.lost, s.failed)
 	}
 }

@@ -65,7 +65,8 @@ func (g *Manager) Doubts() bool {
 }
 
 // matters reports whether the death of a node matters to this group now: the node is a manager, or has a member on the
-// latest list, in the electorate, or in a search, where it may also be one that was left behind and has a vote.
+// latest list, in the electorate, or in a search, where it may also be one that was left behind and has a vote; or it has a
+// member that was left behind and for which messages may still wait.
 func (g *Manager) matters(id nid.NID) bool {
 	if slices.Contains(g.cfg.Managers, id) {
 		return true
@@ -75,7 +76,7 @@ func (g *Manager) matters(id nid.NID) bool {
 			return true
 		}
 	}
-	if g.base.names(id) {
+	if g.base.names(id) || slices.ContainsFunc(g.departed, func(d departure) bool { return d.silent && d.id.NID == id }) {
 		return true
 	}
 	for i := range g.collect.ballots {

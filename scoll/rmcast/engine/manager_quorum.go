@@ -155,13 +155,19 @@ func (g *Manager) watch() {
 
 // discount takes members that were left behind out of the electorate when they are known to have ended, as when their
 // node has joined again. Lists go on calling such a member silent unless its node has died: if only its membership has
-// ended, its process goes on, and lacks the messages that waited for it.
+// ended, its process goes on, and lacks the messages that waited for it. If a node has died, members that lack the latest
+// list get one that says so.
 func (g *Manager) discount() {
+	died := false
 	for i := range g.departed {
 		if d := &g.departed[i]; d.silent && g.ended(d.id) {
 			d.silent = !g.dead[d.id.NID]
+			died = died || !d.silent
 			g.base.remove(d.id)
 		}
+	}
+	if died {
+		g.publish(false)
 	}
 }
 
