@@ -107,3 +107,19 @@ func TestFullWithEarlierMembers(t *testing.T) {
 		}
 	}
 }
+
+// TestNoRoomLeavesBehind: RM-40, RM-15: a group of nodes that have joined, and earlier members that are heard again, are more
+// than the group may have. The next list names the member that has to join again as one that was left behind: others may
+// have messages that wait for it, and it acknowledges nothing any more.
+func TestNoRoomLeavesBehind(t *testing.T) {
+	spec.Covers(t, "RM-40", "RM-15")
+	s, joined := startedOver(1, 9, 10), []sim.NodeID{9, 10}
+	s.g.cfg.Members = 4
+	s.publishes(t, joined, nil)
+	s.heardAgain(s.g.version, joined)
+	s.publishes(t, []sim.NodeID{1, 2, 3, 9}, []sim.NodeID{4, 5, 10})
+	o := &s.g.latest
+	if silent := o.Departed[len(o.Departed)-int(o.Silent):]; !slices.Contains(silent, testID(10)) {
+		t.Errorf("%v were left behind, of %v that have departed", silent, o.Departed)
+	}
+}

@@ -215,12 +215,12 @@ func (g *Manager) gather() {
 			g.add(p.joined)
 		}
 	}
+	g.makeRoom(joined)
 	slices.SortStableFunc(over, func(a, b *probe) int { return b.named - a.named }) // IDs that only few members named may be invented, and come last
 	for _, p := range over {
 		g.departs(p.ID, !g.ended(p.ID))
 		g.expel(p.ID)
 	}
-	g.makeRoom(joined)
 	g.separate()
 	g.publish(true)
 }

@@ -84,7 +84,8 @@ func (g *Manager) room(id nid.NID) bool {
 }
 
 // makeRoom takes nodes that joined before the end of a search off the next list if there are more members now than the
-// group may have. Those that have had no list yet go on asking to join, and one that has had a list joins again.
+// group may have: first those that have had no list yet, whose numbers are the highest, and which go on asking to join. One
+// that has had a list joins again. Others may have messages that wait for it, so it counts as left behind.
 func (g *Manager) makeRoom(joined []*managed) {
 	for _, m := range slices.Backward(joined) {
 		if len(g.members) <= g.cfg.Members {
@@ -92,6 +93,7 @@ func (g *Manager) makeRoom(joined []*managed) {
 		}
 		g.members = slices.DeleteFunc(g.members, func(x *managed) bool { return x == m })
 		if g.stats.Full++; m.listed {
+			g.departs(m.ID, true)
 			g.expel(m.ID)
 		}
 	}
