@@ -138,6 +138,24 @@ func oneList() []ballotCase {
 			fiveMembers,
 			[]uint32{9},
 		},
+		{
+			"few, and a stranger has an earlier list of its own", nil,
+			append(tell(fiveMembers, 1, 2), told{id: 9, counter: 1, list: []uint32{9}, usable: true}),
+			[]uint32{9},
+			[]uint32{1, 2},
+		},
+		{
+			"the same, with a list of the same version", nil,
+			append(tell(fiveMembers, 1, 2), told{id: 9, counter: 3, list: []uint32{9}, usable: true}),
+			[]uint32{9},
+			[]uint32{1, 2},
+		},
+		{
+			"one has the list and leaves, so it is not on it", nil,
+			append(tell(fiveMembers, 1, 2, 3), told{id: 6, counter: 3, list: fiveMembers, usable: true, flags: wire.OrderLeaving}),
+			[]uint32{1, 2, 3, 6},
+			nil,
+		},
 	}
 }
 

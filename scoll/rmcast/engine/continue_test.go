@@ -123,3 +123,28 @@ func TestNoRoomLeavesBehind(t *testing.T) {
 		t.Errorf("%v were left behind, of %v that have departed", silent, o.Departed)
 	}
 }
+
+// TestFewOfLaterList: RM-A9, RM-A18: as in TestOneListInAnEpoch, but most members of the manager's group are cut off, and may
+// have another manager. The one that is heard joins again, although no earlier list is later than its own: messages that it
+// has sent must not be released without the others.
+func TestFewOfLaterList(t *testing.T) {
+	spec.Covers(t, "RM-A9", "RM-A18")
+	group, list := []sim.NodeID{9, 10, 11, 12, 13}, []sim.NodeID{1, 2, 3, 4, 5}
+	s := startedOver(2, group...)
+	s.publishes(t, group, nil)
+	version := s.g.version
+	for end := s.g.now + s.g.cfg.Takeover; s.g.now < end; {
+		s.hear(s.g.now+s.g.cfg.Heartbeat, 9)
+	}
+	for _, host := range list[:3] {
+		s.told(s.g.now, host, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+	}
+	for len(s.g.collect.probes) > 0 {
+		for _, host := range list[:3] {
+			s.answer(s.g.now, host, list)
+		}
+		s.answerOf(s.g.now, 9, version, group)
+		s.g.Step(s.g.collect.by, Input{}, &s.out)
+	}
+	s.publishes(t, list[:3], []sim.NodeID{4, 5, 9, 10, 11, 12, 13})
+}

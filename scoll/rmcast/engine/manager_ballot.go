@@ -24,8 +24,8 @@ type ballot struct {
 // maxBallots bounds the lists that a new manager keeps.
 const maxBallots = 16
 
-// ballot records the newest list that a member reports.
-func (c *collect) ballot(o *wire.Order) {
+// ballot records the newest list that a member reports, and returns its hash.
+func (c *collect) ballot(o *wire.Order) uint64 {
 	n := len(o.Members)
 	if o.Window > 0 && o.Window < uint32(n) {
 		n = int(o.Window)
@@ -37,7 +37,7 @@ func (c *collect) ballot(o *wire.Order) {
 		if other := &c.ballots[i]; other.version == b.version && other.sum == b.sum {
 			other.told++
 			other.usable = other.usable || usable
-			return
+			return b.sum
 		}
 		if c.ballots[i].told < c.ballots[least].told {
 			least = i
@@ -46,9 +46,10 @@ func (c *collect) ballot(o *wire.Order) {
 	b.usable = usable
 	if len(c.ballots) < maxBallots {
 		c.ballots = append(c.ballots, b)
-		return
+		return b.sum
 	}
 	c.ballots[least] = b
+	return b.sum
 }
 
 func sumOf(members []wire.Member, o *wire.Order) uint64 {
@@ -86,12 +87,13 @@ func (g *Manager) backed() (best *ballot) {
 	return best
 }
 
-// leftBehind reports whether the member p cannot be on the list b that the majority has. There
-// are two cases. If p has an earlier list and is not on b, p missed messages. If p has a later
-// list with fewer backers, the other members do not know that list.
+// leftBehind reports whether the member p, which has answered, cannot go on with the list b that the majority has. There
+// are two cases. If p is not on b, p missed messages, or knows a list whose members may go on without b; a member that is
+// leaving has the list b although it is not on it. If p has a later list with fewer backers, the other members do not
+// know that list.
 func (b *ballot) leftBehind(p *probe, all []ballot) bool {
-	if p.version.Compare(b.version) < 0 {
-		return !slices.ContainsFunc(b.members, func(m wire.Member) bool { return m.ID == p.ID })
+	if !slices.ContainsFunc(b.members, func(m wire.Member) bool { return m.ID == p.ID }) {
+		return p.version != b.version || p.sum != b.sum
 	}
 	return slices.ContainsFunc(all, func(other ballot) bool {
 		return other.backers > 0 && other.version.Compare(b.version) > 0 && p.version.Compare(other.version) >= 0

@@ -41,6 +41,7 @@ type probe struct {
 	grants   bool         // the member obeys this manager, or would obey it
 	leaving  bool         // the member is leaving, and does not count in majorities
 	version  wire.Version // version of the newest list that the member knows
+	sum      uint64       // hash of that list, see ballot
 	named    int          // number of nodes that have named this one
 	alone    bool         // this member alone reports failures of members that answer
 	joined   *managed
@@ -117,7 +118,7 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 	// A node counts once, even if it answers in the names of several members.
 	first := !slices.ContainsFunc(g.collect.probes, func(q *probe) bool { return q != p && q.answered && q.NID == from })
 	g.collect.answered++
-	g.collect.ballot(o)
+	p.sum = g.collect.ballot(o)
 	g.reported(p, o)
 	named := make(map[wire.ID]bool, len(o.Members)) // a member may name another one only once
 	for _, m := range o.Members {
