@@ -27,7 +27,8 @@ type asked struct {
 
 	hop nid.NID // next hop of the latest message without a call, if LNet chose the message's path
 	// went counts the messages without a call whose answers are awaited, and which went to another NID than the one that
-	// they named. It never counts more messages to a process than answers are awaited from it.
+	// they named. It never counts more messages to a process than answers are awaited from it. An entry below 0 counts
+	// answers that have come from an NID before the messages to it were noted.
 	went []detour
 
 	calls   *call // list of the operations that have a call of their own (type call), which their answers name; all does not count these
@@ -46,11 +47,13 @@ const manyAsked = 32
 type detour struct {
 	named nid.ProcessID
 	to    nid.NID
-	n     int32 // never 0
+	n     int32 // never 0; below 0: number of early answers from this NID
 }
 
-// maxWent bounds the entries of asked.went.
-const maxWent = 8
+const (
+	maxWent  = 8  // largest number of entries of asked.went
+	maxEarly = 64 // largest number of early answers that an entry counts
+)
 
 // to returns the counter of ACKs for a PUT, and that of REPLYs for a GET.
 func (a *answers) to(typ wire.MsgType) *int32 {
@@ -92,15 +95,29 @@ func (a *asked) add(id *nid.ProcessID, typ wire.MsgType) {
 
 // note notes to which NID a message to a process went, unless its answer has come already.
 func (a *asked) note(id *nid.ProcessID, to *nid.NID) {
-	if *to == id.NID || a.surplus(id) <= 0 {
+	if *to == id.NID {
 		return
 	}
-	i := slices.IndexFunc(a.went, func(w detour) bool { return w.named == *id && w.to == *to })
-	switch {
+	switch i := a.detour(id, to); {
+	case i >= 0 && a.went[i].n < 0: // the answer was early
+		a.count(i, 1)
+	case a.surplus(id) <= 0:
 	case i >= 0:
-		a.went[i].n++
+		a.count(i, 1)
 	case len(a.went) < maxWent:
 		a.went = append(a.went, detour{*id, *to, 1})
+	}
+}
+
+// detour returns the index of the entry of a.went for messages that named a process and went to an NID, or -1.
+func (a *asked) detour(id *nid.ProcessID, to *nid.NID) int {
+	return slices.IndexFunc(a.went, func(w detour) bool { return w.named == *id && w.to == *to })
+}
+
+// count adds n to an entry of a.went, and removes the entry if that makes it 0.
+func (a *asked) count(i int, n int32) {
+	if a.went[i].n += n; a.went[i].n == 0 {
+		a.went = slices.Delete(a.went, i, i+1)
 	}
 }
 
@@ -113,32 +130,42 @@ func (a *asked) surplus(id *nid.ProcessID) int32 {
 	left := n.acks + n.replies
 	for i := range a.went {
 		if a.went[i].named == *id {
-			left -= a.went[i].n
+			left -= max(a.went[i].n, 0)
 		}
 	}
 	return left
 }
 
-// returned notes in a.went that an answer of a process came from a NID, after take has counted it.
-func (a *asked) returned(id *nid.ProcessID, from *nid.NID) {
-	if len(a.went) == 0 {
+// returned notes in a.went that an answer of a process came from a NID, after take has counted it. The message itself may
+// be noted only later, if messages of the MD are leaving.
+func (a *asked) returned(id *nid.ProcessID, from *nid.NID, leaving bool) {
+	if len(a.went) == 0 && (!leaving || *from == id.NID) {
 		return
 	}
-	i := slices.IndexFunc(a.went, func(w detour) bool { return w.named == *id && w.to == *from })
-	if i < 0 && a.surplus(id) < 0 { // one of these messages was answered from another NID
-		i = slices.IndexFunc(a.went, func(w detour) bool { return w.named == *id })
+	if !leaving { // no answer is early
+		a.went = slices.DeleteFunc(a.went, func(w detour) bool { return w.n < 0 })
 	}
-	if i < 0 {
+	i := a.detour(id, from)
+	switch {
+	case i >= 0 && a.went[i].n > 0:
+	case a.surplus(id) < 0: // one of these messages was answered from another NID
+		i = slices.IndexFunc(a.went, func(w detour) bool { return w.named == *id && w.n > 0 })
+	case !leaving || *from == id.NID:
+		return
+	case i < 0:
+		if len(a.went) < maxWent {
+			a.went = append(a.went, detour{*id, *from, -1})
+		}
+		return
+	case a.went[i].n == -maxEarly:
 		return
 	}
-	if a.went[i].n--; a.went[i].n == 0 {
-		a.went = slices.Delete(a.went, i, i+1)
-	}
+	a.count(i, -1)
 }
 
-// take notes an answer of exactly this process, which came from the given NID. It returns false if none is awaited from
-// the process.
-func (a *asked) take(id *nid.ProcessID, from *nid.NID, typ wire.MsgType) bool {
+// take notes an answer of exactly this process, which came from the given NID; leaving says whether messages of the MD may
+// not have left yet. It returns false if no answer is awaited from the process.
+func (a *asked) take(id *nid.ProcessID, from *nid.NID, typ wire.MsgType, leaving bool) bool {
 	if a == nil {
 		return false
 	}
@@ -150,7 +177,7 @@ func (a *asked) take(id *nid.ProcessID, from *nid.NID, typ wire.MsgType) bool {
 	if *a.all.to(typ)--; *a.all.to(typ) == 0 {
 		*a.tracks(typ) = false
 	}
-	a.returned(id, from)
+	a.returned(id, from, leaving)
 	return true
 }
 
@@ -172,7 +199,7 @@ func (a *asked) takeMore(id *nid.ProcessID, typ wire.MsgType) bool {
 
 // forget empties a, so that the next MD in the slot can use it.
 func (a *asked) forget() {
-	if a == nil || a.all == (answers{}) {
+	if a == nil || a.all == (answers{}) && len(a.went) == 0 {
 		return
 	}
 	*a = asked{random: a.random}

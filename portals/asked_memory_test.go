@@ -19,12 +19,50 @@ func TestAskedGivesMemoryBack(t *testing.T) {
 			a.add(id(i), wire.Put)
 		}
 		for i := range n {
-			if !a.take(id(i), &nid.NID{}, wire.Put) {
+			if !a.take(id(i), &nid.NID{}, wire.Put, false) {
 				t.Fatalf("%d is not awaited", i)
 			}
 		}
 		if a.awaits(wire.Put) || (a.more != nil) != kept {
 			t.Errorf("after %d: awaits %v, keeps a map %v, want %v", n, a.awaits(wire.Put), a.more != nil, kept)
 		}
+	}
+}
+
+// TestAskedForgetsEarlyAnswers: an answer that came before its message was noted, which then failed, does not count for the
+// next MD in the slot, nor when no message of its own MD is leaving any more.
+func TestAskedForgetsEarlyAnswers(t *testing.T) {
+	id := nid.ProcessID{NID: nid.MustParse("10.9.0.2@tcp9"), PID: nid.LustrePID}
+	rail := nid.MustParse("10.9.0.3@tcp9")
+	for _, same := range []bool{false, true} {
+		var a asked
+		a.add(&id, wire.Put)
+		if !a.take(&id, &rail, wire.Put, true) || len(a.went) != 1 {
+			t.Fatalf("early answer: %+v", a.went)
+		}
+		if same {
+			a.add(&id, wire.Put)
+			a.take(&id, &id.NID, wire.Put, false)
+		} else {
+			a.forget()
+		}
+		if len(a.went) != 0 {
+			t.Errorf("same MD %v: %+v is left", same, a.went)
+		}
+	}
+}
+
+// TestAskedBoundsEarlyAnswers: a process that answers always from an NID to which no message goes cannot make an MD count
+// answers without end.
+func TestAskedBoundsEarlyAnswers(t *testing.T) {
+	id := nid.ProcessID{NID: nid.MustParse("10.9.0.2@tcp9"), PID: nid.LustrePID}
+	var a asked
+	for i := range uint32(30 * maxEarly) {
+		from := nid.FromNumber(id.NID.Net(), i%20)
+		a.add(&id, wire.Put)
+		a.take(&id, &from, wire.Put, true)
+	}
+	if len(a.went) != maxWent || a.went[0].n != -maxEarly {
+		t.Errorf("%d entries, the first counts %d", len(a.went), a.went[0].n)
 	}
 }

@@ -92,6 +92,48 @@ func TestAnswersOfMovedNIDs(t *testing.T) {
 	wantDrops(t, table, map[string]uint64{})
 }
 
+// TestEarlyAnswersOfMovedNIDs: the same if an answer comes before its request is known to have left. The answer to another
+// request counts still, and further ones from the NID of the first do not.
+func TestEarlyAnswersOfMovedNIDs(t *testing.T) {
+	spec.Covers(t, "PT-32")
+	far := nid.ProcessID{NID: nid.MustParse("10.9.0.2@tcp9"), PID: nid.LustrePID}
+	for _, oneByOne := range []bool{false, true} { // the second request is sent after the first is answered
+		table, net := newWire(t)
+		table.TimeOneIn(0)
+		together(table, far.NID, there.NID, beside.NID)
+		md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
+		put := func() *lnd.Message {
+			if err := table.Put(portals.PutRequest{MD: md, Ack: true, Target: far}); err != nil {
+				t.Fatal(err)
+			}
+			return net.next()
+		}
+		answered := func(m *lnd.Message) {
+			net.mustArrive(t, from(nid.ProcessID{NID: m.Target.NID, PID: nid.LustrePID}, ackHeader(handle(md), 8)))
+		}
+		first := put()
+		if oneByOne {
+			answered(first)
+		}
+		second := put()
+		if !oneByOne {
+			answered(first)
+		}
+		if first.Target == second.Target {
+			t.Fatalf("both messages went to %v", first.Target)
+		}
+		apart(table, far.NID, there.NID, beside.NID)
+		answered(first)
+		wantDrops(t, table, map[string]uint64{"not asked": 1})
+		net.finalize(first, nil)
+		net.finalize(second, nil)
+		answered(first)
+		wantDrops(t, table, map[string]uint64{"not asked": 2})
+		answered(second)
+		wantDrops(t, table, map[string]uint64{"not asked": 2})
+	}
+}
+
 // TestAnswerOfMovedBeyond: the same if the node is beyond a gateway. An answer in the gateway's own name does not count.
 func TestAnswerOfMovedBeyond(t *testing.T) {
 	spec.Covers(t, "PT-32")

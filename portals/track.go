@@ -58,7 +58,7 @@ func (t *Table) await(d *md, id *nid.ProcessID, typ wire.MsgType) (tracked bool)
 // answered notes that the answer of a process to an operation has come from the given NID, which may be another one of its
 // node, or that it never will come. It reports whether this process was asked. The caller holds d.mu.
 func (t *Table) answered(d *md, id *nid.ProcessID, from *nid.NID, typ wire.MsgType) bool {
-	if !d.asked.take(id, from, typ) {
+	if !d.asked.take(id, from, typ, d.refs > 0) {
 		return false
 	}
 	d.settle()
@@ -106,7 +106,7 @@ func (t *Table) answeredBy(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
 		return false
 	}
 	for _, w := range d.asked.went {
-		if w.to == id.NID && w.named.PID == id.PID && t.answered(d, &w.named, &id.NID, typ) {
+		if w.n > 0 && w.to == id.NID && w.named.PID == id.PID && t.answered(d, &w.named, &id.NID, typ) {
 			return true
 		}
 	}
