@@ -107,6 +107,15 @@ func TestRandomPlans(t *testing.T) {
 	}
 }
 
+// TestLateLoss: in this plan two nodes do not use one of their connections, which only one of them has given up, before the
+// last rounds of probes. The probe that is lost on it is one of those that the oracle allows.
+func TestLateLoss(t *testing.T) {
+	t.Parallel()
+	if all, err := kit.RunPlans(t.Context(), Protocol, scenario.Stacks, 338, 1, drawPlan); err != nil || all.First != nil {
+		t.Errorf("%v; the plan: %v", err, all.First)
+	}
+}
+
 // summary returns the counts of the plans' operations as text.
 func summary(all kit.Plans) string {
 	return fmt.Sprintf("%d plans: %.0f operations, %.0f answered, %.0f failed", all.Runs, all.Sum["operations"], all.Sum["answered"], all.Sum["failed"])
