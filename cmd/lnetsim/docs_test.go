@@ -96,18 +96,20 @@ func testSweeps(t *testing.T, page string, least int) {
 	if len(list) < least {
 		t.Fatalf("only %d sweeps", len(list))
 	}
-	most := 64.0
+	most, rows := 64.0, 1
 	switch {
 	case *rewriteDocs != "":
 		rewriteSweeps(t, page, text, list)
 		return
-	case os.Getenv("ULNET_LONG") != "":
-		most = math.Inf(1)
+	case effort.Sweeping():
+		most, rows = math.Inf(1), math.MaxInt
+	case effort.Long():
+		most, rows = 512, math.MaxInt
 	case testing.Short():
 		list = nil
 	}
 	for _, s := range list {
-		words, plot := forTest(t, s.words, most)
+		words, plot := forTest(t, s.words, most, rows)
 		if words == nil {
 			continue
 		}
@@ -148,9 +150,9 @@ func rewriteSweeps(t *testing.T, page, text string, list []shown) {
 }
 
 // forTest returns the words of a sweep as a test runs it, with another file for the plot, and the plot's file
-// in the document. If most limits the number of nodes, the sweep has only the first row whose size is within
-// the limit; small is nil if there is none.
-func forTest(t *testing.T, words []string, most float64) (small []string, plot string) {
+// in the document. The sweep has the first rows, up to a number, of those with at most so many nodes; small is nil
+// if there is none.
+func forTest(t *testing.T, words []string, most float64, rows int) (small []string, plot string) {
 	t.Helper()
 	v, err := parseVary(following(words, "--vary"))
 	if err != nil {
@@ -173,9 +175,7 @@ func forTest(t *testing.T, words []string, most float64) (small []string, plot s
 	if len(steps) == 0 {
 		return nil, ""
 	}
-	if !math.IsInf(most, 1) {
-		steps = steps[:1]
-	}
+	steps = steps[:min(rows, len(steps))]
 	small = slices.Clone(words)
 	vary := 0
 	for i, w := range words {

@@ -22,15 +22,15 @@ func Of[T any](short, normal, long T) T {
 	return normal
 }
 
-// sweeping reports whether sweeps try all of their seeds (ULNET_LONG=sweep), which takes a night.
-func sweeping() bool { return os.Getenv("ULNET_LONG") == "sweep" }
+// Sweeping reports whether sweeps try all of their seeds (ULNET_LONG=sweep), which takes a night.
+func Sweeping() bool { return os.Getenv("ULNET_LONG") == "sweep" }
 
 // Seeds returns how many seeds a sweep tries: few, some or all of them. A long run tries a tenth of all,
-// unless it is sweeping, so that the long suite fits into an hour. A run under the race detector tries few,
+// unless it is Sweeping, so that the long suite fits into an hour. A run under the race detector tries few,
 // unless it is long.
 func Seeds[T ~int | ~uint64](few, some, all T) T {
 	switch {
-	case sweeping():
+	case Sweeping():
 		return all
 	case Race && !Long():
 		return few

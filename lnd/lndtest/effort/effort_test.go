@@ -27,7 +27,7 @@ func TestSeeds(t *testing.T) {
 		all, want int
 	}{{"1", 1000, 100}, {"1", 100, 20}, {"sweep", 1000, 1000}} {
 		t.Setenv("ULNET_LONG", c.long)
-		if got := Seeds(10, 20, c.all); got != c.want || !Long() || sweeping() != (c.long == "sweep") {
+		if got := Seeds(10, 20, c.all); got != c.want || !Long() || Sweeping() != (c.long == "sweep") {
 			t.Errorf("ULNET_LONG=%s, of %d: %d, want %d", c.long, c.all, got, c.want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestSeeds(t *testing.T) {
 	if testing.Short() || Race {
 		want = 10
 	}
-	if got := Seeds(10, 20, 1000); got != want || sweeping() {
+	if got := Seeds(10, 20, 1000); got != want || Sweeping() {
 		t.Errorf("%d, want %d", got, want)
 	}
 }
