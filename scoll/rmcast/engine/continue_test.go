@@ -63,11 +63,12 @@ func TestOneListInAnEpoch(t *testing.T) {
 		managers                  int
 		joined, members, expelled []sim.NodeID
 		again                     bool
+		votes                     int
 	}{
-		{2, []sim.NodeID{9}, []sim.NodeID{1, 2, 3, 9}, []sim.NodeID{4, 5}, false},
-		{2, []sim.NodeID{9, 10}, []sim.NodeID{1, 2, 3}, []sim.NodeID{4, 5, 9, 10}, true},
-		{1, []sim.NodeID{9, 10, 11, 12, 13}, []sim.NodeID{1, 2, 3, 9, 10, 11, 12, 13}, []sim.NodeID{4, 5}, false},
-		{2, []sim.NodeID{9, 10, 11, 12, 13}, []sim.NodeID{9, 10, 11, 12, 13}, []sim.NodeID{1, 2, 3}, false},
+		{2, []sim.NodeID{9}, []sim.NodeID{1, 2, 3, 9}, []sim.NodeID{4, 5}, false, 5},
+		{2, []sim.NodeID{9, 10}, []sim.NodeID{1, 2, 3}, []sim.NodeID{4, 5, 9, 10}, true, 5},
+		{1, []sim.NodeID{9, 10, 11, 12, 13}, []sim.NodeID{1, 2, 3, 9, 10, 11, 12, 13}, []sim.NodeID{4, 5}, false, 10},
+		{2, []sim.NodeID{9, 10, 11, 12, 13}, []sim.NodeID{9, 10, 11, 12, 13}, []sim.NodeID{1, 2, 3}, false, 5},
 	} {
 		s := startedOver(tt.managers, tt.joined...)
 		s.publishes(t, tt.joined, nil)
@@ -75,15 +76,56 @@ func TestOneListInAnEpoch(t *testing.T) {
 		s.heardAgain(version, tt.joined)
 		s.publishes(t, tt.members, tt.expelled)
 		continued := s.g.version != version
-		if n := len(s.g.base.voters()); n != 5 || s.g.epoch > version.Epoch != tt.again || continued == s.g.usable.IsValid() {
+		if n := len(s.g.base.voters()); n != tt.votes || s.g.epoch > version.Epoch != tt.again || continued == s.g.usable.IsValid() {
 			t.Errorf("%d: %d vote, epoch %d, usable %v of %v", tt.joined, n, s.g.epoch, s.g.usable, s.g.version)
 		}
 		for end := s.g.now + 40*time.Second; s.g.now < end; {
 			s.hear(s.g.now+s.g.cfg.Heartbeat, append(slices.Clone(tt.joined), 1)...)
 		}
-		if s.g.alone != continued || s.g.stats.Silent > 0 {
+		if most := tt.votes > 5; s.g.alone != (continued && !most) || s.g.stats.Silent > 0 != most { // the group and node 1 are most of ten
 			t.Errorf("%d: alone %v, %d left behind", tt.joined, s.g.alone, s.g.stats.Silent)
 		}
+	}
+}
+
+// TestListOfItself: RM-15, RM-A18: a node with a list of itself alone does not become the only voter of a group with one
+// manager, which goes on when that node is silent.
+func TestListOfItself(t *testing.T) {
+	spec.Covers(t, "RM-15", "RM-A18")
+	s, group := newSearch(), []sim.NodeID{9, 10, 11, 12, 13}
+	for _, host := range group {
+		s.told(1, host, &wire.Order{Kind: wire.OrderJoin})
+	}
+	for end := s.g.now + 10*time.Second; s.g.now < end; {
+		s.hear(s.g.now+s.g.cfg.Heartbeat, group...)
+	}
+	list := wire.Version{Epoch: 400, Counter: 1}
+	s.told(s.g.now, 20, &wire.Order{Kind: wire.OrderReport, Epoch: list.Epoch, Version: list})
+	s.answerOf(s.g.now, 20, list, []sim.NodeID{20})
+	s.wait()
+	for end := s.g.now + time.Minute; s.g.now < end; {
+		s.hear(s.g.now+s.g.cfg.Heartbeat, group...)
+	}
+	if s.g.alone || s.g.usable != s.g.version || s.g.stats.Silent != 1 {
+		t.Errorf("alone %v, usable %v of %v, %d left behind", s.g.alone, s.g.usable, s.g.version, s.g.stats.Silent)
+	}
+	s.publishes(t, group, []sim.NodeID{20})
+}
+
+// TestListOfOwnMembers: RM-A18: a node that answers with a list of the manager's own members and itself has no backers
+// but itself, so the manager goes on.
+func TestListOfOwnMembers(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	group := []sim.NodeID{9, 10, 11, 12, 13}
+	s := startedOver(2, group...)
+	s.publishes(t, group, nil)
+	epoch, now, list := s.g.epoch, s.g.now+s.g.cfg.Takeover, wire.Version{Epoch: 400, Counter: 1}
+	s.hear(now, group...)
+	s.told(now, 20, &wire.Order{Kind: wire.OrderReport, Epoch: list.Epoch, Version: list})
+	s.answerOf(now, 20, list, append(slices.Clone(group), 20))
+	s.publishes(t, group, []sim.NodeID{20})
+	if s.g.epoch != epoch || len(s.g.collect.probes) > 0 {
+		t.Errorf("epoch %d after %d, %d probes", s.g.epoch, epoch, len(s.g.collect.probes))
 	}
 }
 

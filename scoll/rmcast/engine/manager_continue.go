@@ -21,8 +21,13 @@ func (g *Manager) hasGroup() bool {
 // which more members are heard stays, and the members of the other one join it as new members. If that is b, this manager
 // is elected anew, with a later epoch: it asks the members of both.
 func (g *Manager) choose(b *ballot) {
-	probes := g.collect.probes
-	if b.backers > g.hears(noMember) {
+	probes, backers := g.collect.probes, b.backers
+	for _, m := range b.members {
+		if g.find(m.ID) != nil { // a member of this group, which no earlier list names
+			backers--
+		}
+	}
+	if backers > g.hears(noMember) {
 		g.resign(nid.NID{}, g.epoch)
 		g.standby.list = wire.Order{Members: g.standby.list.Members}
 		g.standby.add(probes)
@@ -38,10 +43,13 @@ func (g *Manager) choose(b *ballot) {
 }
 
 // elected makes the members of the list from which this manager continues the group the electorate, as far as they count
-// in majorities (votes).
+// in majorities (votes). If a group with one manager has an electorate already, they become part of it: no other manager
+// can continue either list, and a node that has a list of itself must not become the only voter of a group.
 func (g *Manager) elected(b *ballot) {
 	answers := g.collect.answers()
-	g.base = electorate{ids: make(map[wire.ID]bool, len(b.members)), before: g.votersOf(b, answers)}
+	if len(g.cfg.Managers) > 1 || len(g.base.ids) == 0 {
+		g.base = electorate{ids: make(map[wire.ID]bool, len(b.members)), before: g.votersOf(b, answers)}
+	}
 	if !g.version.IsValid() && b.usable && g.standby.list.Version.Compare(b.version) <= 0 { // all members know of those left behind before
 		g.forgive()
 	}
