@@ -5,7 +5,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// An epoch has one electorate. It is that of the list from which the manager continues the group, or begins with the first
+// Where there are several managers, an epoch has one electorate. It is that of the list from which the manager continues the group, or begins with the first
 // list that all members have. From then on it changes only when all members have a later list, see adopt. If a manager that
 // has a group counted the members of another list as well, most of both together might be few of those of that list: another
 // manager might hear most of these, and continue it (split brain).
