@@ -201,13 +201,16 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // grace is the time that a worker may take to end before it is killed.
 var grace = 10 * time.Second
 
-// Stop closes the standard input of the worker, and kills it if it has not ended after grace. It
-// returns the error of Cmd.Wait.
+// Stop closes the standard input of the worker, and kills it if it has not ended after grace, or at
+// once if the context has ended. It returns the error of Cmd.Wait.
 func (p *Process) Stop() error { return p.end()() }
 
 // end begins to end the worker, and returns a function that waits for that.
 func (p *Process) end() (wait func() error) {
 	close(p.stopped)
+	if p.ctx.Err() != nil {
+		_ = p.cmd.Process.Kill() // exec kills it too, but perhaps after it has ended by itself
+	}
 	_ = p.in.Close()
 	force := time.AfterFunc(grace, func() { _ = p.cmd.Process.Kill() })
 	return func() error {
