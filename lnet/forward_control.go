@@ -78,12 +78,13 @@ func (f *forwarder) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stopped = true
-	for _, t := range []machine.Timer{f.checking, f.trimming, f.timer} {
+	f.review.Stop()
+	for _, t := range []machine.Timer{f.checking, f.trimming} {
 		if t != nil {
 			t.Stop()
 		}
 	}
-	f.checking, f.trimming, f.timer = nil, nil, nil
+	f.checking, f.trimming = nil, nil
 }
 
 // detach refuses the messages that came by an NI and wait for a buffer.

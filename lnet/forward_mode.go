@@ -19,7 +19,7 @@ const DefaultRouterSilence = 110 * time.Second
 type routing struct {
 	power    router.Switch
 	patience time.Duration // how long a net may be silent; not positive: it never counts as down
-	timer    machine.Timer // timer of review; nil: nothing is due
+	review   machine.Alarm // calls reviewRouting when something is due
 
 	nets map[nid.Net]*router.Silence // watch of each net; empty while this node does not forward messages
 }
@@ -119,7 +119,9 @@ func (n *Node) reviewRouting() {
 	wake = min(wake, f.power.Step(now, heard, busy))
 	f.on.Store(f.power.Mode().Forwards())
 	changed = changed || f.power.Mode() != before
-	f.setReview(n, now, wake)
+	if !f.stopped {
+		f.review.Set(now, max(wake, now+time.Millisecond))
+	}
 	f.mu.Unlock()
 	if changed {
 		n.tellNIWatchers()
@@ -226,17 +228,6 @@ func lastHeard(nis []*NI, net nid.Net) (at time.Duration, ok bool) {
 		}
 	}
 	return at, ok
-}
-
-// setReview sets the timer of reviewRouting. The caller holds f.mu.
-func (f *forwarder) setReview(n *Node, now, wake time.Duration) {
-	if f.timer != nil {
-		f.timer.Stop()
-		f.timer = nil
-	}
-	if wake != machine.Never && !f.stopped {
-		f.timer = n.cfg.Clock.AfterFunc(max(wake-now, time.Millisecond), n.reviewRouting)
-	}
 }
 
 // heardOn notes that another node was heard by ni, while this node forwards messages.

@@ -18,7 +18,7 @@ func TestHeardWhileReviewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rounds, count = 100, 4000
 		n := &Node{cfg: Config{Clock: machine.RealClock()}}
-		n.forward.patience = DefaultRouterSilence
+		n.forward.patience, n.forward.review = DefaultRouterSilence, machine.Alarm{Clock: n.cfg.Clock, Call: n.reviewRouting}
 		tcp := nid.MustParse("10.0.0.1@tcp").Net()
 		nis := make([]*NI, count)
 		for i := range nis {

@@ -138,7 +138,7 @@ func New(cfg Config) *Node {
 	n.gateways.init(n.cfg.Incarnation)
 	n.state.init(n.cfg)
 	n.SetResponseTracking(max(0, n.cfg.ResponseTracking))
-	n.forward.patience = n.cfg.RouterSilence
+	n.forward.patience, n.forward.review = n.cfg.RouterSilence, machine.Alarm{Clock: n.cfg.Clock, Call: n.reviewRouting}
 	n.answers.each = ownAnswers
 	n.look()
 	return n

@@ -12,8 +12,8 @@ import (
 type deadlines struct {
 	mu    sync.Mutex               // locked after md.mu
 	calls machine.Deadlines[*call] // deadlines of calls; guarded by mu, like all fields below
-	timer machine.Timer
-	at    time.Duration // time at which the timer fires
+	alarm machine.Alarm
+	at    time.Duration // time that alarm is set to; Never: it is not set
 }
 
 // add makes a call time out at an instant.
@@ -49,26 +49,17 @@ func (t *Table) watchDeadlines() {
 	l := &t.deadlines
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := l.calls.Next()
-	if at == machine.Never {
-		return
+	if at := l.calls.Next(); at < l.at {
+		l.at = at
+		l.alarm.Set(t.node.Clock().Now(), at)
 	}
-	if l.timer != nil {
-		if l.at <= at {
-			return
-		}
-		l.timer.Stop()
-	}
-	clock := t.node.Clock()
-	l.at = at
-	l.timer = clock.AfterFunc(max(at-clock.Now(), 0), t.expire)
 }
 
 // expire ends the calls whose deadline has passed.
 func (t *Table) expire() {
 	l := &t.deadlines
 	l.mu.Lock()
-	l.timer = nil
+	l.at = machine.Never
 	l.mu.Unlock()
 	now := t.node.Clock().Now()
 	for c, handle := l.due(now); c != nil; c, handle = l.due(now) {

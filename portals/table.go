@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"ulnet/lnet"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
 
@@ -46,6 +47,7 @@ func New(node *lnet.Node) *Table {
 	t.shared.New = func() any { return new(sharedSend) }
 	t.tracker.round.Store(1)
 	t.latencies.every = sampled
+	t.deadlines.alarm, t.deadlines.at = machine.Alarm{Clock: node.Clock(), Call: t.expire}, machine.Never
 	node.SetUpper((*upper)(t))
 	return t
 }

@@ -32,6 +32,7 @@ type driver struct {
 func (d driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	ni := &netIf{plan: d.plan, up: up, isLo: cfg.Net.Type() == nid.Lo}
 	ni.rules, _ = up.(ruleDropper)
+	ni.alarm = machine.Alarm{Clock: d.plan.cfg.Clock, Call: ni.drain}
 	lower, err := d.Driver.Startup(cfg, (*upward)(ni))
 	if err != nil {
 		ni.close()
@@ -61,7 +62,7 @@ type netIf struct {
 
 	closed   bool                       // guarded by plan.mu, like all fields below
 	kept     kept                       // messages that are kept until they are due
-	timer    machine.Timer              // timer for the first message in kept; nil: none is set
+	alarm    machine.Alarm              // passes on the first message in kept when it is due
 	draining bool                       // a goroutine is in the method drain
 	ends     []outcome                  // messages that the method end has to finalize, with their errors
 	gets     map[*lnd.Delivery]*arrival // GETs for which the driver waits, see holdGet; nil: there have been none

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet/faultrule"
+	"ulnet/lnet/machine"
 )
 
 // item is a message that waits for its time: m if it is being sent, a if it has arrived.
@@ -46,14 +47,15 @@ func (k *kept) due(now time.Duration) *items {
 // len is the number of items.
 func (k *kept) len() int { return len(k.urgent) + len(k.normal) }
 
-// first is when the first item is due, false if there is none.
-func (k *kept) first() (at time.Duration, any bool) {
+// first is when the first item is due, Never if there is none.
+func (k *kept) first() time.Duration {
+	at := machine.Never
 	for _, class := range [...]items{k.urgent, k.normal} {
-		if len(class) > 0 && (!any || class[0].due < at) {
-			at, any = class[0].due, true
+		if len(class) > 0 {
+			at = min(at, class[0].due)
 		}
 	}
-	return at, any
+	return at
 }
 
 // items is a heap by the time at which they are due; those of the same time
@@ -98,27 +100,22 @@ func (ni *netIf) keep(i item) {
 	p := ni.plan
 	p.seq++
 	i.seq = p.seq
-	before, any := ni.kept.first()
+	before := ni.kept.first()
 	heap.Push(ni.kept.class(&i), i)
 	p.active.Store(true)
-	if !any || i.due < before {
+	if i.due < before {
 		ni.arm()
 	}
 }
 
 // arm sets the timer for the first item. The caller holds plan.mu.
 func (ni *netIf) arm() {
-	if ni.timer != nil {
-		ni.timer.Stop()
-		ni.timer = nil
-	}
-	at, any := ni.kept.first()
+	at := ni.kept.first()
 	// Before Startup has returned there is no NI to send by.
-	if !any || ni.plan.paused || ni.draining || ni.lower == nil {
-		return
+	if ni.plan.paused || ni.draining || ni.lower == nil {
+		at = machine.Never
 	}
-	clock := ni.plan.cfg.Clock
-	ni.timer = clock.AfterFunc(max(at-clock.Now(), 0), ni.drain)
+	ni.alarm.Set(ni.plan.cfg.Clock.Now(), at)
 }
 
 // drain passes on the messages that are due. One goroutine at a time does so, which keeps

@@ -64,7 +64,7 @@ type Agent struct {
 	batch     []request // requests that are being stepped; the memory of this slice is used again for the next inbox
 	stepping  bool      // a goroutine is running the method run
 	out       engine.Output
-	timer     machine.Timer
+	alarm     machine.Alarm // steps the machine when it wants to be
 	exchanges map[uint64]portals.MDHandle
 	asked     map[nid.NID][]func(error) // by NID: the functions ended of the requests that were stepped, until the discovery of the NID ends
 	edits     map[uint64]chan error     // channels for the answers about configured peers, by key; each channel has room for its answer
@@ -84,6 +84,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		table: table, node: table.Node(), machine: engine.NewMachine(cfg.Limits), timeout: cfg.Timeout, fixed: fixed,
 		exchanges: make(map[uint64]portals.MDHandle), asked: make(map[nid.NID][]func(error)),
 	}
+	a.alarm = machine.Alarm{Clock: a.node.Clock(), Call: func() { a.input(engine.Input{Kind: engine.Timer}) }}
 	a.pushes = pushTarget{table: table, maxSize: a.machine.MaxInfoSize(), push: a.input}
 	if err := a.pushes.start(); err != nil {
 		return nil, fmt.Errorf("attach push target: %w", err)
@@ -220,9 +221,7 @@ func (a *Agent) Close(context.Context) error {
 	a.mu.Lock()
 	a.closed = true // from now on SetDiscovery does nothing
 	a.setting.Unlock()
-	if a.timer != nil {
-		a.timer.Stop()
-	}
+	a.alarm.Stop()
 	open := slices.Sorted(maps.Values(a.exchanges)) // sorted, so that the events of these MDs come in the same order in every run
 	clear(a.exchanges)
 	asked := a.asked

@@ -20,7 +20,7 @@ type gateways struct {
 	mu      sync.Mutex
 	config  route.CheckerConfig // settings of the checks; guarded by mu, like all fields below
 	checker route.Checker
-	timer   machine.Timer
+	alarm   machine.Alarm
 	closed  bool
 }
 
@@ -28,6 +28,10 @@ type gateways struct {
 // later.
 func (g *gateways) start(a *Agent, cfg Config) {
 	g.agent, g.node = a, a.node
+	g.alarm = machine.Alarm{Clock: a.node.Clock(), Call: func() {
+		g.agent.stepQueued() // as in changed
+		g.step(route.CheckInput{Kind: route.CheckTimer})
+	}}
 	g.set(cfg.CheckInterval, cfg.CheckTimeout)
 	a.node.OnRouteChange(g.changed)
 	a.node.OnNIChange(g.changed)
@@ -93,20 +97,9 @@ func (g *gateways) advance(in route.CheckInput) (out route.CheckOutput) {
 	if g.closed {
 		return out
 	}
-	clock := g.node.Clock()
-	now := clock.Now()
+	now := g.node.Clock().Now()
 	in.Config = g.config
-	wake := g.checker.Step(now, in, &out)
-	if g.timer != nil {
-		g.timer.Stop()
-		g.timer = nil
-	}
-	if wake != machine.Never {
-		g.timer = clock.AfterFunc(max(wake-now, time.Nanosecond), func() {
-			g.agent.stepQueued() // as in changed
-			g.step(route.CheckInput{Kind: route.CheckTimer})
-		})
-	}
+	g.alarm.Set(now, g.checker.Step(now, in, &out))
 	return out
 }
 
@@ -130,8 +123,6 @@ func (g *gateways) check(c route.Check) {
 func (g *gateways) close() {
 	g.mu.Lock()
 	g.closed = true
-	if g.timer != nil {
-		g.timer.Stop()
-	}
+	g.alarm.Stop()
 	g.mu.Unlock()
 }

@@ -172,7 +172,7 @@ func answerWaits(t *testing.T, late bool) {
 		time.Sleep(time.Minute + time.Second/2) // the second check is under way
 		if late {
 			a.checks.mu.Lock()
-			a.checks.timer.Stop()
+			a.checks.alarm.Stop()
 			a.checks.mu.Unlock()
 			time.Sleep(2 * time.Second)
 		}

@@ -3,10 +3,8 @@ package discovery
 import (
 	"slices"
 	"syscall"
-	"time"
 
 	"ulnet/lnet/discovery/engine"
-	"ulnet/lnet/machine"
 )
 
 // keptInputs bounds the memory of the inbox that is kept for its next use, in inputs.
@@ -109,26 +107,14 @@ func (a *Agent) step(r request) {
 		a.asked[r.NID] = append(a.asked[r.NID], r.ended)
 	}
 	a.out.Reset()
-	a.setTimer(a.machine.Step(a.node.Clock().Now(), r.Input, &a.out))
+	now := a.node.Clock().Now()
+	a.alarm.Set(now, a.machine.Step(now, r.Input, &a.out))
 	a.mu.Unlock()
 	a.apply(&a.out)
 	if r.Kind == engine.Pushed {
 		a.pushes.again(r.Need)
 	}
 	a.mu.Lock()
-}
-
-// setTimer wakes the machine at an instant. The caller holds a.mu.
-func (a *Agent) setTimer(wake time.Duration) {
-	if a.timer != nil {
-		a.timer.Stop()
-		a.timer = nil
-	}
-	if wake == machine.Never {
-		return
-	}
-	clock := a.node.Clock()
-	a.timer = clock.AfterFunc(wake-clock.Now(), func() { a.input(engine.Input{Kind: engine.Timer}) })
 }
 
 // apply carries out an output of the machine.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sync"
 	"syscall"
-	"time"
 
 	"ulnet/lnet"
 	"ulnet/lnet/discovery/engine"
@@ -28,7 +27,7 @@ type recoverer struct {
 	inbox    []recovery.Input
 	stepping bool
 	out      recovery.Output
-	timer    machine.Timer
+	alarm    machine.Alarm
 	pings    map[recovery.Target]*Pinger // pings in progress; nil: the ping is just beginning
 	closed   bool
 }
@@ -36,10 +35,12 @@ type recoverer struct {
 // newRecoverer returns the recoverer of a node. Its method input has to be called with what lnet tells of health.
 func newRecoverer(table *portals.Table) *recoverer {
 	node := table.Node()
-	return &recoverer{
+	r := &recoverer{
 		table: table, node: node, machine: recovery.NewMachine(node.Health().Recovery),
 		pings: make(map[recovery.Target]*Pinger),
 	}
+	r.alarm = machine.Alarm{Clock: node.Clock(), Call: func() { r.input(recovery.Input{Kind: recovery.Timer}) }}
+	return r
 }
 
 // healthChanged tells the recoverer how the health of NIs has changed, or that the settings of health are others. The
@@ -76,11 +77,11 @@ func (r *recoverer) step(in recovery.Input) {
 	in = r.complete(in)
 	now := r.node.Clock().Now()
 	r.mu.Lock()
-	r.out.Reset()
-	r.setTimer(now, r.machine.Step(now, in, &r.out))
 	if r.closed {
 		return
 	}
+	r.out.Reset()
+	r.alarm.Set(now, r.machine.Step(now, in, &r.out))
 	r.mu.Unlock()
 	for _, t := range r.out.Pings {
 		r.ping(t)
@@ -96,17 +97,6 @@ func (r *recoverer) complete(in recovery.Input) recovery.Input {
 		in.Whole, in.LastHeard = !ok || health == path.MaxHealth, heard
 	}
 	return in
-}
-
-// setTimer wakes the machine at an instant. The caller holds r.mu.
-func (r *recoverer) setTimer(now, wake time.Duration) {
-	if r.timer != nil {
-		r.timer.Stop()
-		r.timer = nil
-	}
-	if wake != machine.Never && !r.closed {
-		r.timer = r.node.Clock().AfterFunc(wake-now, func() { r.input(recovery.Input{Kind: recovery.Timer}) })
-	}
 }
 
 // ping pings a target, unless it is well again or gone.
@@ -152,7 +142,7 @@ func (r *recoverer) close() {
 	r.node.SetRecoverer(nil)
 	r.mu.Lock()
 	r.closed = true
-	r.setTimer(0, machine.Never)
+	r.alarm.Stop()
 	var open []recovery.Target
 	for t, p := range r.pings { // any order: the list is sorted below
 		if p != nil {

@@ -72,8 +72,8 @@ type Runner[In, Out any] struct {
 	waits    bool // applying is true, but no goroutine applies effects until a timer begins the next turn
 	closed   bool
 	wake     time.Duration
-	timer    Timer
-	timerAt  time.Duration // when timer is due; Never: it is not set
+	alarm    Alarm         // wakes the machine
+	timerAt  time.Duration // when alarm is set to; Never: it is not set
 	stats    Stats
 	broken   error // error of the first bad wake, for cfg.Fault; nil: none, or Fault was called
 }
@@ -84,6 +84,7 @@ func NewRunner[In, Out any](cfg Config[In, Out]) *Runner[In, Out] {
 		cfg: cfg, queue: make([]In, cfg.Queue), wake: Never, timerAt: Never,
 	}
 	r.changed.L = &r.mu
+	r.alarm = Alarm{Clock: cfg.Clock, Call: r.fire}
 	return r
 }
 
@@ -178,9 +179,7 @@ func (r *Runner[In, Out]) CloseWithin(d time.Duration) (applied bool) {
 func (r *Runner[In, Out]) close() {
 	r.closed = true
 	r.changed.Broadcast()
-	if r.timer != nil {
-		r.timer.Stop()
-	}
+	r.alarm.Stop()
 }
 
 // Stats returns the runner's counters.
@@ -236,14 +235,7 @@ func (r *Runner[In, Out]) setTimer(now time.Duration) {
 		return
 	}
 	r.timerAt = r.wake
-	if t, ok := r.timer.(interface{ Reset(time.Duration) bool }); ok {
-		t.Reset(r.wake - now) // Reset needs no new memory, unlike AfterFunc
-		return
-	}
-	if r.timer != nil {
-		r.timer.Stop()
-	}
-	r.timer = r.cfg.Clock.AfterFunc(r.wake-now, r.fire)
+	r.alarm.Set(now, r.wake)
 }
 
 // fire is called by a timer: the present one, or one that was replaced too late to be

@@ -1,8 +1,6 @@
 package flood
 
 import (
-	"time"
-
 	"ulnet/lnd"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario/kit"
@@ -22,7 +20,7 @@ type stack struct {
 	table *portals.Table
 	node  *node
 	out   sim.Output[rumours]
-	timer machine.Timer
+	alarm machine.Alarm    // steps the machine with an empty input
 	md    portals.MDHandle // memory descriptor of the messages to send
 }
 
@@ -42,6 +40,7 @@ func (n *network) bootStack(memory []byte, h, kept *simlnd.Host) error {
 		old = kept.Data.(*stack).node
 	}
 	k := &stack{host: h, node: n.begin(h.Incarnation(), old)}
+	k.alarm = machine.Alarm{Clock: h.Clock(), Call: func() { k.step(sim.Input[rumours]{}) }}
 	h.Data = k
 	under := lnet.New(lnet.Config{Incarnation: h.LNetIncarnation(), Clock: h.Clock()})
 	k.table = portals.New(under)
@@ -83,8 +82,7 @@ func (k *stack) arrived(e *portals.Event) {
 
 // step steps the machine and carries out its output.
 func (k *stack) step(in sim.Input[rumours]) {
-	clock := k.host.Clock()
-	now := clock.Now()
+	now := k.host.Clock().Now()
 	k.out.Reset()
 	wake := k.node.Step(now, in, &k.out)
 	for _, ev := range k.out.Events {
@@ -93,13 +91,7 @@ func (k *stack) step(in sim.Input[rumours]) {
 	for _, s := range k.out.Sends {
 		k.put(s.To, s.Msg)
 	}
-	if k.timer != nil {
-		k.timer.Stop()
-		k.timer = nil
-	}
-	if wake != machine.Never {
-		k.timer = clock.AfterFunc(max(wake-now, time.Nanosecond), func() { k.step(sim.Input[rumours]{}) })
-	}
+	k.alarm.Set(now, wake)
 }
 
 // put sends rumours to a node. Errors are ignored: an unreachable node is told later, or by

@@ -23,8 +23,8 @@ type timers struct {
 	mu      sync.Mutex // guards all fields below
 	idle    sync.Cond  // signaled when no timed's function is running
 	heap    machine.Deadlines[*timed]
-	at      time.Duration // time at which the clock's timer is due
-	timer   machine.Timer
+	at      time.Duration // time that alarm is set to
+	alarm   machine.Alarm // the timer of the clock
 	firing  bool
 	closed  bool
 	calling []*timed
@@ -37,6 +37,7 @@ const grain = 200 * time.Microsecond
 func newTimers(clock machine.Clock) *timers {
 	t := &timers{clock: clock, at: machine.Never}
 	t.idle.L = &t.mu
+	t.alarm = machine.Alarm{Clock: clock, Call: t.fire}
 	return t
 }
 
@@ -68,15 +69,7 @@ func (t *timers) start() {
 		return
 	}
 	t.at = t.heap.Next()
-	d := max(t.at-t.clock.Now(), 0)
-	if r, ok := t.timer.(interface{ Reset(time.Duration) bool }); ok {
-		r.Reset(d) // Reset needs no new memory, unlike AfterFunc
-		return
-	}
-	if t.timer != nil {
-		t.timer.Stop()
-	}
-	t.timer = t.clock.AfterFunc(d, t.fire)
+	t.alarm.Set(t.clock.Now(), t.at)
 }
 
 // fire calls the function of each timed that is due.
@@ -107,9 +100,7 @@ func (t *timers) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
-	if t.timer != nil {
-		t.timer.Stop()
-	}
+	t.alarm.Stop()
 	for t.firing {
 		t.idle.Wait()
 	}

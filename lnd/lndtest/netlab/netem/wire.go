@@ -48,8 +48,8 @@ type shell struct {
 	mu     sync.Mutex // guards the fields below; held while frames are written, to keep their order
 	core   *line
 	out    output
-	timer  machine.Timer
-	due    time.Duration // when timer steps the machine; Never: it does not
+	alarm  machine.Alarm
+	due    time.Duration // when alarm steps the machine; Never: it does not
 	closed bool
 }
 
@@ -60,6 +60,7 @@ func New(a, b Device, seed uint64) *Wire {
 	for i := range w.lines {
 		l := &w.lines[i]
 		l.clock, l.to = w.clock, w.ends[1-i]
+		l.alarm = machine.Alarm{Clock: w.clock, Call: l.fire}
 		l.due = machine.Never
 		l.core = newLine(rand.New(rand.NewPCG(seed, uint64(i))))
 		w.readers.Go(func() { l.read(w.ends[i]) })
@@ -134,14 +135,10 @@ func (l *shell) step(in input) {
 // due earlier stays: it steps once for nothing, which is cheaper than a new
 // timer for each frame.
 func (l *shell) wakeAt(now, wake time.Duration) {
-	if l.due <= wake {
-		return
+	if l.due > wake {
+		l.due = wake
+		l.alarm.Set(now, wake) // if it calls fire for the earlier time nevertheless, the machine is stepped once for nothing
 	}
-	if l.timer != nil {
-		l.timer.Stop() // if it fires nevertheless, the machine is stepped once for nothing
-	}
-	l.due = wake
-	l.timer = l.clock.AfterFunc(wake-now, l.fire)
 }
 
 func (l *shell) fire() {
@@ -155,7 +152,5 @@ func (l *shell) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	if l.timer != nil {
-		l.timer.Stop()
-	}
+	l.alarm.Stop()
 }

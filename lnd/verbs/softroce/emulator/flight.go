@@ -99,15 +99,7 @@ func (e *Network) start() {
 		return
 	}
 	e.due = e.air.Next()
-	d := max(e.due-e.cfg.Clock.Now(), 0)
-	if r, ok := e.timer.(interface{ Reset(time.Duration) bool }); ok {
-		r.Reset(d)
-		return
-	}
-	if e.timer != nil {
-		e.timer.Stop()
-	}
-	e.timer = e.cfg.Clock.AfterFunc(d, e.deliver)
+	e.alarm.Set(e.cfg.Clock.Now(), e.due)
 }
 
 // deliver is called by the timer. It delivers the datagrams that are due.

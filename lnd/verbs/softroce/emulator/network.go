@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -68,8 +69,8 @@ type Network struct {
 	stats  Stats
 	air    machine.Deadlines[*flight]
 	free   []*flight
-	timer  machine.Timer
-	due    time.Duration // time at which the timer is due
+	alarm  machine.Alarm
+	due    time.Duration // time that alarm is set to
 	firing bool
 	ended  sync.Cond // signaled when a delivery has ended
 }
@@ -82,6 +83,7 @@ func New(cfg Config) *Network {
 		groups: make(map[netip.Addr][]*emulated), cut: make(map[[2]netip.Addr]bool), due: machine.Never,
 	}
 	e.ended.L = &e.mu
+	e.alarm = machine.Alarm{Clock: cfg.Clock, Call: e.deliver}
 	return e
 }
 
@@ -169,13 +171,7 @@ func (p *emulated) Close() error {
 	defer e.mu.Unlock()
 	p.closed = true
 	if g := p.cfg.Group; g.IsValid() {
-		var left []*emulated
-		for _, q := range e.groups[g] {
-			if q != p {
-				left = append(left, q)
-			}
-		}
-		e.groups[g] = left
+		e.groups[g] = slices.DeleteFunc(slices.Clone(e.groups[g]), func(q *emulated) bool { return q == p })
 	} else {
 		delete(e.ports, p.cfg.Local)
 	}
