@@ -53,11 +53,11 @@ func analyzeRounds(b *measurement, tool *compiled, segment int, speed, memory *l
 	if b.rounds == 1 {
 		messages = b.some(messages) // a run of one round, as in tests, only checks that the measurement works
 	}
-	size := must(writeBulkCapture(path, messages, segment))
+	size := writeBulkCapture(path, messages, segment)
 	defer os.Remove(path)
 	var speeds, sizes []float64
 	for range min(b.rounds, analysisRounds) {
-		u := must(analyzeOnce(b.ctx, tool.path, path, messages))
+		u := analyzeOnce(b.ctx, tool.path, path, messages)
 		speeds = append(speeds, float64(size)/(1<<30)/u.cpu)
 		sizes = append(sizes, u.resident)
 	}
@@ -82,32 +82,26 @@ type analysisUsage struct {
 	resident float64 // largest resident memory, in MiB
 }
 
-// analyzeOnce runs lnetdump --analyze, and returns an error unless lnetdump has found the PUTs and their
+// analyzeOnce runs lnetdump --analyze, and ends the measurement unless lnetdump has found the PUTs and their
 // ACKs.
-func analyzeOnce(ctx context.Context, tool, capture string, messages int) (u analysisUsage, err error) {
+func analyzeOnce(ctx context.Context, tool, capture string, messages int) (u analysisUsage) {
 	cmd := exec.CommandContext(ctx, tool, "--analyze", "--json", capture)
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	if err := cmd.Start(); err != nil {
-		return u, err
-	}
+	succeed(cmd.Start())
 	resident := peakMemory(cmd.Process.Pid)
-	err = cmd.Wait()
+	err := cmd.Wait()
 	u.resident = resident()
-	if err != nil {
-		return u, err
-	}
+	succeed(err)
 	var report struct {
 		Operations []struct{ Asked, Answered int }
 	}
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
-		return u, err
-	}
+	succeed(json.Unmarshal(out.Bytes(), &report))
 	if o := report.Operations; len(o) != 1 || o[0].Asked != messages || o[0].Answered != messages {
-		return u, fmt.Errorf("lnetdump --analyze: %+v, want %d PUTs with ACKs", o, messages)
+		succeed(fmt.Errorf("lnetdump --analyze: %+v, want %d PUTs with ACKs", o, messages))
 	}
 	u.cpu = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-	return u, nil
+	return u
 }
 
 // peakMemory reads the most resident memory of a process (VmHWM) every few milliseconds until the

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/binary"
 	"os"
 	"slices"
@@ -14,11 +13,8 @@ import (
 
 // writeBulkCapture writes a pcap file of a socklnd connection with PUTs of 1 MiB and their ACKs, in
 // TCP segments of the given size, and returns its size in bytes.
-func writeBulkCapture(path string, messages, segment int) (size int64, err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return 0, err
-	}
+func writeBulkCapture(path string, messages, segment int) (size int64) {
+	f := must(os.Create(path))
 	defer f.Close()
 	c := &bulkCapture{w: bufio.NewWriterSize(f, 1<<20), segment: segment}
 	c.fileHeader()
@@ -28,8 +24,9 @@ func writeBulkCapture(path string, messages, segment int) (size int64, err error
 		c.message(0, wire.Put, uint64(n), body)
 		c.message(1, wire.Ack, uint64(n), nil)
 	}
-	err = cmp.Or(c.err, c.w.Flush())
-	return c.size, cmp.Or(err, f.Close())
+	succeed(c.w.Flush())
+	succeed(f.Close())
+	return c.size
 }
 
 // bulkCapture is a capture that is being written. Side 0 is the node that opens the connection.
@@ -39,16 +36,11 @@ type bulkCapture struct {
 	seq     [2]uint32
 	frames  uint32
 	size    int64
-	err     error
 }
 
 var bulkNIDs = [2]nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")}
 
-func (c *bulkCapture) write(b []byte) {
-	n, err := c.w.Write(b)
-	c.size += int64(n)
-	c.err = cmp.Or(c.err, err)
-}
+func (c *bulkCapture) write(b []byte) { c.size += int64(must(c.w.Write(b))) }
 
 func (c *bulkCapture) fileHeader() {
 	b := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
@@ -100,17 +92,13 @@ func (c *bulkCapture) handshake() {
 	c.frame(0, tcpSYN, nil)
 	c.frame(1, tcpSYN|tcpACK, nil)
 	c.seq = [2]uint32{1, 1}
-	request, err := wire.AcceptorRequest{Version: 1, NID: bulkNIDs[1]}.AppendBinary(nil)
-	c.err = cmp.Or(c.err, err)
-	c.send(0, request)
+	c.send(0, must(wire.AcceptorRequest{Version: 1, NID: bulkNIDs[1]}.AppendBinary(nil)))
 	for side, typ := range []ksock.ConnType{ksock.BulkOut, ksock.BulkIn} {
 		hello := ksock.Hello{
 			Version: ksock.V3, SrcNID: bulkNIDs[side], DstNID: bulkNIDs[1-side],
 			SrcPID: nid.LustrePID, DstPID: nid.LustrePID, SrcIncarnation: 7, ConnType: typ,
 		}
-		b, err := hello.AppendBinary(nil)
-		c.err = cmp.Or(c.err, err)
-		c.send(side, b)
+		c.send(side, must(hello.AppendBinary(nil)))
 	}
 }
 
@@ -125,9 +113,5 @@ func (c *bulkCapture) message(side int, typ wire.MsgType, n uint64, body []byte)
 	} else {
 		h.SetAck(wire.AckCmd{DstMD: handle, MatchBits: n, MLength: bulk})
 	}
-	frame, err := ksock.MsgHeader{Type: ksock.LNet}.AppendBinary(nil)
-	c.err = cmp.Or(c.err, err)
-	header, err := h.AppendBinary(nil)
-	c.err = cmp.Or(c.err, err)
-	c.send(side, frame, header, body)
+	c.send(side, must(ksock.MsgHeader{Type: ksock.LNet}.AppendBinary(nil)), must(h.AppendBinary(nil)), body)
 }

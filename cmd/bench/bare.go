@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"time"
 )
 
@@ -144,13 +145,8 @@ func (b *bareConn) serve(e *bareMessage) error {
 // bareClient sends requests over a plain TCP connection, without LNet, and measures how long the answers take.
 type bareClient struct{ *bareConn }
 
-func dialBare(ctx context.Context, addr string) (*bareClient, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	context.AfterFunc(ctx, func() { c.Close() })
-	return &bareClient{newBareConn(c, portalReply)}, nil
+func dialBare(ctx context.Context, addr netip.AddrPort) *bareClient {
+	return &bareClient{newBareConn(dial(ctx, addr), portalReply)}
 }
 
 func (b *bareClient) close() { b.c.Close() }

@@ -31,32 +31,22 @@ type caller struct {
 }
 
 // newCallers prepares callers, which are distributed evenly over the targets.
-func newCallers(n *node, targets []nid.ProcessID) (*callers, error) {
+func newCallers(n *node, targets []nid.ProcessID) *callers {
 	c := &callers{node: n, list: make([]caller, manyCallers)}
 	for i := range c.list {
-		if err := c.list[i].open(n, uint64(i), targets[i%len(targets)]); err != nil {
-			return nil, err
-		}
+		c.list[i].open(n, uint64(i), targets[i%len(targets)])
 	}
-	return c, nil
+	return c
 }
 
-func (c *caller) open(n *node, index uint64, target nid.ProcessID) (err error) {
+func (c *caller) open(n *node, index uint64, target nid.ProcessID) {
 	c.target, c.bits, c.passed = target, index, make(chan struct{}, 1)
-	if c.md, err = n.bind(smallSize, nil, nil); err != nil {
-		return err
-	}
-	if c.eq, err = n.table.NewEQ(2); err != nil {
-		return err
-	}
+	c.md, c.eq = n.bind(smallSize, nil, nil), must(n.table.NewEQ(2))
 	pass := func(*portals.Event) { c.passed <- struct{}{} }
 	for how, md := range map[uint64]portals.MD{bitsEQ: {EQ: c.eq}, bitsChannel: {Handler: pass}} {
 		md.Segments, md.Options = []lnd.Segment{make([]byte, smallSize)}, portals.OpPut
-		if err := n.post(portalAnswer, portals.Match{Bits: how + index}, md); err != nil {
-			return err
-		}
+		n.post(portalAnswer, portals.Match{Bits: how + index}, md)
 	}
-	return nil
 }
 
 // run makes as many callers as the argument active says send count PUTs in total, and returns how long that

@@ -57,7 +57,7 @@ func callFigures() (list []figure[struct{}]) {
 // callersOfNode returns the callers of this process, whose calls the other process answers.
 func (b *measurement) callersOfNode() *callers {
 	if b.callers == nil {
-		b.callers = must(newCallers(b.node.node, []nid.ProcessID{b.node.target}))
+		b.callers = newCallers(b.node.node, []nid.ProcessID{b.node.target})
 	}
 	return b.callers
 }

@@ -43,7 +43,8 @@ func (b *measurement) alternate(rounds int, contenders ...*contender) {
 		}
 		for i := range contenders {
 			c := contenders[(i+round-first)%len(contenders)]
-			took, err := c.run(c)
+			var took latencies
+			err := caught(func() { took = must(c.run(c)) })
 			if err != nil {
 				err = fmt.Errorf("%s: %w", c.name, err)
 			}

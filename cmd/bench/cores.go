@@ -36,39 +36,29 @@ type spoke struct {
 }
 
 // serveSpoke starts a node that answers the hub.
-func serveSpoke(w *worker.Worker, s spoke) (ready struct{}, err error) {
-	r, err := newResponderAt(s.Addr, s.Port, manyCredits)
-	if err == nil {
-		w.Defer(r.close)
-	}
-	return ready, err
+func serveSpoke(w *worker.Worker, s spoke) (ready struct{}) {
+	w.Defer(newResponder(s.Addr, s.Port, manyCredits).close)
+	return ready
 }
 
 // serveHub starts the node that sends to the spokes. The argument of its orders is a number of messages, and
 // their result is how long these took: "put" sends this number of PUTs, spread over all spokes, and "call"
 // makes 64 callers exchange this number of PUTs with the spokes.
-func serveHub(w *worker.Worker, s star) (ready struct{}, err error) {
-	n, err := newNode(s.Addrs[0], s.Port, manyCredits)
-	if err != nil {
-		return ready, err
-	}
+func serveHub(w *worker.Worker, s star) (ready struct{}) {
+	n := newNode(s.Addrs[0], s.Port, manyCredits)
 	w.Defer(n.close)
 	var targets []nid.ProcessID
 	var floods []*flood
 	for _, addr := range s.Addrs[1:] {
 		targets = append(targets, processAt(addr))
-		f, err := newFlood(n, processAt(addr))
-		if err != nil {
-			return ready, err
-		}
-		floods = append(floods, f)
+		floods = append(floods, newFlood(n, processAt(addr)))
 	}
-	c, err := newCallers(n, targets)
+	c := newCallers(n, targets)
 	worker.Order(w, "put", func(count int) (time.Duration, error) { return runFloods(w.Context(), floods, count) })
 	worker.Order(w, "call", func(count int) (time.Duration, error) {
 		return c.run(w.Context(), bitsChannel, manyCallers, count)
 	})
-	return ready, err
+	return ready
 }
 
 // runFloods sends count PUTs, distributed evenly over the floods, which run at the same time.

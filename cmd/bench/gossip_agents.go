@@ -39,7 +39,7 @@ func newAgents(b *measurement, start func(a *agents)) *agents {
 	}
 	port := must(loopback.FreePort(addrs...))
 	for _, addr := range addrs {
-		a.nodes = append(a.nodes, must(newNode(addr, port, lnd.Tunables{})))
+		a.nodes = append(a.nodes, newNode(addr, port, lnd.Tunables{}))
 	}
 	start(a)
 	if err := await(b.ctx, time.Minute, a.gathered); err != nil {

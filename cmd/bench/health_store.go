@@ -28,7 +28,7 @@ type intake struct {
 func measureStore(b *measurement) {
 	folder := must(os.MkdirTemp("", "bench-boltstore-"))
 	defer func() { _ = os.RemoveAll(folder) }() // failing to remove a temporary folder does no harm
-	disk := must(measureDisk(folder, pick(b, 20, 1000, 1000)))
+	disk := measureDisk(folder, pick(b, 20, 1000, 1000))
 	existing, records := pick(b, 2000, 100_000, 100_000), pick(b, 4000, 200_000, 500_000)
 	basis := fmt.Sprintf("%d new clients beside %d, %d in flight, each from the call until it is durable; two writes of such a commit, each synchronized, take this disk %.1f ms (p99)", records, existing, connectsInFlight, disk)
 	for _, delay := range []time.Duration{0, 5 * time.Millisecond} {
@@ -210,26 +210,19 @@ func (g *gate) answered(data []byte) {
 // measureDisk measures the least work that a commit of some hundred records takes, which is to
 // write and synchronize 64 KiB, and then to write and synchronize a page. It returns the 99th
 // percentile of the time in ms.
-func measureDisk(folder string, times int) (p99 float64, err error) {
-	f, err := os.Create(filepath.Join(folder, "disk"))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+func measureDisk(folder string, times int) (p99 float64) {
+	f := must(os.Create(filepath.Join(folder, "disk")))
+	defer func() { succeed(errors.Join(f.Close(), os.Remove(f.Name()))) }()
 	data := make([]byte, 64<<10)
 	took := make([]time.Duration, times)
 	for i := range took {
 		began := time.Now()
 		for _, n := range []int{len(data), 4096} {
-			if _, err := f.WriteAt(data[:n], int64(i%100*len(data))); err != nil {
-				return 0, err
-			}
-			if err := f.Sync(); err != nil {
-				return 0, err
-			}
+			must(f.WriteAt(data[:n], int64(i%100*len(data))))
+			succeed(f.Sync())
 		}
 		took[i] = time.Since(began)
 	}
 	slices.Sort(took)
-	return float64(took[len(took)*99/100]) / 1e6, nil
+	return float64(took[len(took)*99/100]) / 1e6
 }

@@ -7,7 +7,7 @@ import (
 // measureIBLatency measures goal G-IB-1: half a round trip of 8 B over o2iblnd, compared with
 // socklnd, the device alone, and plain programs over UDP and TCP.
 func measureIBLatency(b *measurement) {
-	p := must(b.pair(b.ctx))
+	p := b.pair(b.ctx)
 	trips := b.some(roundTrips)
 	round := func(name string, run func() (time.Duration, error)) *contender { return b.timed(name, trips, run) }
 	sock := round("socklnd", func() (time.Duration, error) { return b.node.pingPong(b.ctx, bitsHandler, trips) })
@@ -29,7 +29,7 @@ func measureIBLatency(b *measurement) {
 
 // measureIBStreaming measures goal G-IB-2: a stream of 1 MiB PUTs.
 func measureIBStreaming(b *measurement) {
-	p := must(b.pair(b.ctx))
+	p := b.pair(b.ctx)
 	count := b.some(bulkCount / 2)
 	last := len(sizes) - 1
 	trips := b.some(sizes[last].trips / 2)

@@ -33,13 +33,11 @@ type floorEnd struct {
 	psn    ibta.PSN
 }
 
-func newFloorEnd(local netip.Addr) (*floorEnd, error) {
+func newFloorEnd(local netip.Addr) *floorEnd {
 	e := &floorEnd{memory: make([]byte, bulk), frame: make([]byte, 0, floorBursts*floorBurst*floorPacket)}
-	if err := e.socket.open(netip.AddrPortFrom(local, 0)); err != nil {
-		return nil, err
-	}
+	e.socket.open(netip.AddrPortFrom(local, 0))
 	e.window = max(floorBursts*floorBurst, min(e.socket.receiveBuffer/(2*floorPacket), 2*bulk/floorMTU))
-	return e, nil
+	return e
 }
 
 func (e *floorEnd) close() { _ = e.socket.conn.Close() } // an error makes no difference after the measurement

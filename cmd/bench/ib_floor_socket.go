@@ -36,18 +36,14 @@ type floorSocket struct {
 	batch         floorBatch
 }
 
-func (s *floorSocket) open(local netip.AddrPort) error {
+func (s *floorSocket) open(local netip.AddrPort) {
 	cfg := net.ListenConfig{Control: func(_, _ string, rc syscall.RawConn) (err error) {
 		if e := rc.Control(func(fd uintptr) { err = s.setUp(int(fd)) }); e != nil {
 			return e
 		}
 		return err
 	}}
-	c, err := cfg.ListenPacket(context.Background(), "udp4", local.String())
-	if err != nil {
-		return err
-	}
-	s.conn = c.(*net.UDPConn)
+	s.conn = must(cfg.ListenPacket(context.Background(), "udp4", local.String())).(*net.UDPConn)
 	s.local = s.conn.LocalAddr().(*net.UDPAddr).AddrPort()
 	s.buffer = make([]byte, floorJoined)
 	// This fills in struct cmsghdr, whose length field is a size_t.
@@ -56,7 +52,6 @@ func (s *floorSocket) open(local netip.AddrPort) error {
 	binary.NativeEndian.PutUint32(s.control, uint32(syscall.CmsgLen(2)))
 	binary.NativeEndian.PutUint32(s.control[at-8:], solUDP)
 	binary.NativeEndian.PutUint32(s.control[at-4:], udpSegment)
-	return nil
 }
 
 func (s *floorSocket) setUp(fd int) error {

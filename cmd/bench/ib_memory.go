@@ -59,7 +59,7 @@ func newIdlePairs() *idlePairsOf {
 	h := &idlePairsOf{clock: timerfd.NewClock(), up: make(chan error, 1)}
 	own, peer := ibAddrs(os.Getpid() + 1<<20) // these addresses differ from those that the function pair uses
 	for i, addr := range []netip.Addr{own, peer} {
-		h.ends[i] = must(newVerbsEnd(must(softroce.Open(verbs.OpenConfig{Addr: addr, Clock: h.clock}))))
+		h.ends[i] = newVerbsEnd(must(softroce.Open(verbs.OpenConfig{Addr: addr, Clock: h.clock})))
 		h.ends[i].qp.MaxSends = idleSends
 	}
 	must(h.ends[1].dev.Listen(idlePort, func(r verbs.Request) {

@@ -27,13 +27,9 @@ func ibAddrs(pid int) (own, peer netip.Addr) {
 }
 
 // openIBNode starts a node over o2iblnd, and opens its device.
-func openIBNode(addr netip.Addr) (*node, verbs.Device, error) {
-	n, err := newNodeOn(o2ib, addr, localnode.Config{})
-	if err != nil {
-		return nil, nil, fmt.Errorf("o2ib at %v: %w", addr, err)
-	}
-	dev, err := softroce.Open(verbs.OpenConfig{Addr: addr, Clock: n.clock})
-	return n, dev, err
+func openIBNode(addr netip.Addr) (*node, verbs.Device) {
+	n := newNodeOn(o2ib, addr, localnode.Config{})
+	return n, must(softroce.Open(verbs.OpenConfig{Addr: addr, Clock: n.clock}))
 }
 
 // ibPeer is the side of the other process in measurements of o2iblnd.
@@ -43,23 +39,16 @@ type ibPeer struct {
 	node  *responder
 }
 
-func newIBPeer(ctx context.Context) (p *ibPeer, err error) {
-	p = new(ibPeer)
-	if p.floor, err = newFloorEnd(peerAddr); err != nil {
-		return p, err
-	}
-	go p.floor.serve()
+func newIBPeer(ctx context.Context) *ibPeer {
+	floor := newFloorEnd(peerAddr)
+	go floor.serve()
 	_, self := ibAddrs(os.Getppid())
-	n, dev, err := openIBNode(self)
-	if err != nil {
-		return p, err
-	}
-	p.dev, p.node = dev, &responder{node: n}
-	if err := p.node.open(); err != nil {
-		return p, err
-	}
+	n, dev := openIBNode(self)
+	p := &ibPeer{floor, dev, &responder{node: n}}
+	p.node.open()
 	go p.node.echoFromEQ(ctx)
-	return p, serveVerbs(dev)
+	serveVerbs(dev)
+	return p
 }
 
 func (p *ibPeer) close() {
@@ -77,36 +66,25 @@ type ibPair struct {
 }
 
 // pair returns the ends for the goals of o2iblnd, which it starts on the first call.
-func (b *bench) pair(ctx context.Context) (*ibPair, error) {
+func (b *bench) pair(ctx context.Context) *ibPair {
 	if b.ib != nil {
-		return b.ib, nil
+		return b.ib
 	}
 	port, err := worker.Ask[uint16](b.peer, "ib", nil)
 	if err != nil {
-		return nil, fmt.Errorf("start o2iblnd in the other process: %w", err)
+		succeed(fmt.Errorf("start o2iblnd in the other process: %w", err))
 	}
-	p := new(ibPair)
-	if p.floor, err = newFloorEnd(ownAddr); err != nil {
-		return nil, err
-	}
+	p := &ibPair{floor: newFloorEnd(ownAddr)}
 	b.ends = append(b.ends, p.floor.close)
 	p.floor.socket.connect(netip.AddrPortFrom(peerAddr, port))
 	own, peer := ibAddrs(os.Getpid())
-	n, dev, err := openIBNode(own)
-	if err != nil {
-		return nil, err
-	}
+	n, dev := openIBNode(own)
 	b.ends = append(b.ends, func() { _ = dev.Close() }, n.close) // an error makes no difference after the measurements
-	if p.node, err = n.initiate(ctx, processOf(o2ib, peer)); err != nil {
-		return nil, err
-	}
+	p.node = n.initiate(ctx, processOf(o2ib, peer))
 	for i, by := range []*initiator{b.node, p.node} {
-		if p.flood[i], err = newFlood(by.node, by.target); err != nil {
-			return nil, err
-		}
+		p.flood[i] = newFlood(by.node, by.target)
 	}
-	if p.verbs, err = dialVerbs(ctx, dev, peer); err == nil {
-		b.ib = p
-	}
-	return p, err
+	p.verbs = dialVerbs(ctx, dev, peer)
+	b.ib = p
+	return p
 }

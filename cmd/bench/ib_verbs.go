@@ -39,24 +39,13 @@ type verbsEnd struct {
 	piece [1]verbs.SGE
 }
 
-func newVerbsEnd(dev verbs.Device) (*verbsEnd, error) {
+func newVerbsEnd(dev verbs.Device) *verbsEnd {
 	e := &verbsEnd{dev: dev, memory: make([]byte, bulk)}
-	pd, err := dev.NewPD()
-	if err != nil {
-		return nil, err
-	}
-	cq, err := dev.NewCQ(4*verbsSends, e.completed)
-	if err != nil {
-		return nil, err
-	}
-	if e.pool, err = pd.NewPool(verbs.PoolConfig{Buffers: verbsBuffers, Size: 4096}); err != nil {
-		return nil, err
-	}
-	if e.mr, err = pd.Register([][]byte{e.memory}, verbs.LocalWrite|verbs.RemoteWrite); err != nil {
-		return nil, err
-	}
+	pd, cq := must(dev.NewPD()), must(dev.NewCQ(4*verbsSends, e.completed))
+	e.pool = must(pd.NewPool(verbs.PoolConfig{Buffers: verbsBuffers, Size: 4096}))
+	e.mr = must(pd.Register([][]byte{e.memory}, verbs.LocalWrite|verbs.RemoteWrite))
 	e.qp = verbs.QPConfig{PD: pd, Sends: cq, Recvs: cq, Pool: e.pool, MaxSends: verbsSends}
-	return e, nil
+	return e
 }
 
 func (e *verbsEnd) config() verbs.ConnConfig {
@@ -88,18 +77,15 @@ func (e *verbsEnd) send(message []byte) error {
 
 // serveVerbs sends each message back. The private data of the connection tells the peer where
 // to write.
-func serveVerbs(dev verbs.Device) error {
-	e, err := newVerbsEnd(dev)
-	if err != nil {
-		return err
-	}
+func serveVerbs(dev verbs.Device) {
+	e := newVerbsEnd(dev)
 	e.sent, e.failed = func() {}, func(error) {} // if this side fails, the peer notices it by a timeout
 	e.received = func(message []byte) {
 		if err := e.send(message); err != nil {
 			e.failed(err)
 		}
 	}
-	_, err = dev.Listen(verbsPort, func(r verbs.Request) {
+	must(dev.Listen(verbsPort, func(r verbs.Request) {
 		cfg := e.config()
 		f := e.mr.Frags(nil)[0]
 		cfg.Private = binary.LittleEndian.AppendUint32(cfg.Private, e.mr.RKey())
@@ -107,8 +93,7 @@ func serveVerbs(dev verbs.Device) error {
 		if c, err := r.Accept(cfg, func(verbs.Conn, verbs.Event) {}); err == nil {
 			e.conn.Store(&c) // conn is set before the first message: the goroutine that runs this function delivers messages only afterwards
 		}
-	})
-	return err
+	}))
 }
 
 // verbsClient is the active side of the measurement.
@@ -125,19 +110,13 @@ type verbsClient struct {
 	small  []byte
 }
 
-func dialVerbs(ctx context.Context, dev verbs.Device, to netip.Addr) (*verbsClient, error) {
-	e, err := newVerbsEnd(dev)
-	if err != nil {
-		return nil, err
-	}
-	c := &verbsClient{verbsEnd: e, done: make(chan error, 4), small: make([]byte, smallSize)}
-	e.received, e.sent, e.failed = c.replied, c.wrote, c.fail
-	conn, err := dev.Connect(netip.AddrPortFrom(to, verbsPort), e.config(), c.event)
-	if err != nil {
-		return nil, err
-	}
-	e.conn.Store(&conn)
-	return c, c.await(ctx)
+func dialVerbs(ctx context.Context, dev verbs.Device, to netip.Addr) *verbsClient {
+	c := &verbsClient{verbsEnd: newVerbsEnd(dev), done: make(chan error, 4), small: make([]byte, smallSize)}
+	c.received, c.sent, c.failed = c.replied, c.wrote, c.fail
+	conn := must(dev.Connect(netip.AddrPortFrom(to, verbsPort), c.config(), c.event))
+	c.conn.Store(&conn)
+	succeed(c.await(ctx))
+	return c
 }
 
 func (c *verbsClient) event(_ verbs.Conn, e verbs.Event) {

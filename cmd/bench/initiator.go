@@ -29,39 +29,16 @@ type initiator struct {
 }
 
 // initiate makes the node n the initiator, and connects it to the target.
-func (n *node) initiate(ctx context.Context, target nid.ProcessID) (*initiator, error) {
+func (n *node) initiate(ctx context.Context, target nid.ProcessID) *initiator {
 	i := &initiator{node: n, target: target, done: make(chan error, 1), passed: make(chan struct{}, 1)}
-	if err := i.open(); err != nil {
-		return i, err
-	}
-	_, err := i.pingPong(ctx, bitsEQ, 1)
-	return i, err
-}
-
-func (i *initiator) open() (err error) {
-	if i.eq, err = i.table.NewEQ(64); err != nil {
-		return err
-	}
-	if i.bulk, err = i.table.NewEQ(64 * window); err != nil {
-		return err
-	}
-	if i.sized, err = i.bindSizes(); err != nil {
-		return err
-	}
-	if i.put, err = i.bind(bulk, nil, i.bulk); err != nil {
-		return err
-	}
-	if i.get, err = i.bind(bulk, nil, i.bulk); err != nil {
-		return err
-	}
-	if i.urgent, err = i.bindUrgent(); err != nil {
-		return err
-	}
+	i.eq, i.bulk = must(n.table.NewEQ(64)), must(n.table.NewEQ(64*window))
+	i.sized, i.urgent = n.bindSizes(), n.bindUrgent()
+	i.put, i.get = n.bind(bulk, nil, i.bulk), n.bind(bulk, nil, i.bulk)
 	memory := []lnd.Segment{make([]byte, smallSize)}
-	if err := i.post(portalReply, portals.Match{Bits: bitsUrgent}, portals.MD{Segments: memory, Options: portals.OpPut, Handler: i.replied}); err != nil {
-		return err
-	}
-	return i.postSizes(portalReply, i.eq, i.replied, func(*portals.Event) { i.passed <- struct{}{} })
+	n.post(portalReply, portals.Match{Bits: bitsUrgent}, portals.MD{Segments: memory, Options: portals.OpPut, Handler: i.replied})
+	n.postSizes(portalReply, i.eq, i.replied, func(*portals.Event) { i.passed <- struct{}{} })
+	must(i.pingPong(ctx, bitsEQ, 1))
+	return i
 }
 
 // ask sends a PUT that is answered by a PUT. The match bits select the size and the kind of

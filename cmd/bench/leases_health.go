@@ -48,47 +48,30 @@ func (k healthKeeping) node(addr netip.Addr, accept socklnd.AcceptMode, clock ma
 // serveHealth starts a server with the parts that it has in lnetd: gossip, collectives, client
 // health and its store.
 func serveHealth(keeping rival.Keeping, gone func(name string)) error {
-	k := healthKeeping{keeping}
+	return caught(func() { healthKeeping{keeping}.serve(gone) })
+}
+
+func (k healthKeeping) serve(gone func(name string)) {
 	clock := timerfd.NewClock()
-	n, err := k.node(k.Addrs()[k.Index], socklnd.AcceptTrust, clock)
-	if err != nil {
-		return err
-	}
-	table, ids := n.Table(), k.nids()
-	view, err := gossip.New(table, gossip.Config{
+	table, ids := must(k.node(k.Addrs()[k.Index], socklnd.AcceptTrust, clock)).Table(), k.nids()
+	view := must(gossip.New(table, gossip.Config{
 		Participants: ids, Interval: gossipInterval, ColdStart: true, Seed: uint64(k.Index), Clock: clock,
-	})
-	if err != nil {
-		return err
-	}
-	agent, err := scoll.New(table, scoll.Config{View: view, Clock: clock, Worker: func(f func()) { go f() }})
-	if err != nil {
-		return err
-	}
-	broadcaster, err := collective.New(collective.Config{Agent: agent, Servers: ids, Clock: clock})
-	if err != nil {
-		return err
-	}
-	store, err := boltstore.Open(boltstore.Config{Path: filepath.Join(k.Folder, "clients.db")})
-	if err != nil {
-		return err
-	}
-	_, err = health.StartServer(table, health.AgentConfig{
-		Servers: ids, Timing: k.timing(),
-		View: view, Broadcaster: broadcaster, Store: store, Wall: time.Now, Clock: clock,
+	}))
+	agent := must(scoll.New(table, scoll.Config{View: view, Clock: clock, Worker: func(f func()) { go f() }}))
+	must(health.StartServer(table, health.AgentConfig{
+		Servers: ids, Timing: k.timing(), View: view, Wall: time.Now, Clock: clock,
+		Broadcaster: must(collective.New(collective.Config{Agent: agent, Servers: ids, Clock: clock})),
+		Store:       must(boltstore.Open(boltstore.Config{Path: filepath.Join(k.Folder, "clients.db")})),
 		Notify: func(e health.Event) {
 			if e.Kind == health.ClientEvicted {
 				gone(e.Name)
 			}
 		},
-	})
-	if err != nil {
-		return err
-	}
-	return await(context.Background(), time.Minute, func() bool {
+	}))
+	succeed(await(context.Background(), time.Minute, func() bool {
 		alive, known := view.Counts()
 		return alive == known
-	})
+	}))
 }
 
 // healthClients returns a function that starts client i, which is a node with an address of its

@@ -47,12 +47,19 @@ func main() {
 
 // workers are the kinds of processes that this program can be started as.
 var workers = []worker.Kind{
-	worker.Of("peer", servePeer), worker.Of("idle", serveIdle), worker.Of("member", serveMember),
-	worker.Of("caster", serveCaster), worker.Of("spinner", serveSpinner),
-	worker.Of("rail", serveRail), worker.Of("plain", servePlain), worker.Of("plain client", servePlainClient), worker.Of("crowd", serveCrowd),
-	worker.Of("hub", serveHub), worker.Of("spoke", serveSpoke), worker.Of("observer", serveObserver),
-	rival.Membership("gossip", startGossip), rival.Membership("zone", startZone),
+	kindOf("peer", servePeer), kindOf("idle", serveIdle), kindOf("member", serveMember),
+	kindOf("caster", serveCaster), kindOf("spinner", serveSpinner),
+	kindOf("rail", serveRail), kindOf("plain", servePlain), kindOf("plain client", servePlainClient), kindOf("crowd", serveCrowd),
+	kindOf("hub", serveHub), kindOf("spoke", serveSpoke), kindOf("observer", serveObserver),
+	memberKind("gossip", startGossip), memberKind("zone", startZone),
 	rival.Server("health server", serveHealth), rival.Clients("health clients", healthClients),
+}
+
+// kindOf returns a kind of worker. The function start makes the worker ready; its errors are those of must.
+func kindOf[P, R any](name string, start func(w *worker.Worker, params P) R) worker.Kind {
+	return worker.Of(name, func(w *worker.Worker, params P) (R, error) {
+		return returning(func(p P) R { return start(w, p) })(params)
+	})
 }
 
 func run(ctx context.Context, env cli.Env, args []string) int {

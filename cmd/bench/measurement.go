@@ -9,7 +9,7 @@ import (
 
 // measurement is a goal that is being measured, with the settings of bench and the lines so far.
 // As with testing.B, the first error ends it. The functions must and check end it by a panic,
-// from which measure recovers.
+// from which caught recovers. So do the functions that make a worker ready.
 type measurement struct {
 	*bench
 	ctx   context.Context // context of this measurement
@@ -20,19 +20,35 @@ type measurement struct {
 type failure struct{ err error }
 
 // measure runs a function that measures, and returns its lines, or the error that ended it.
-func (b *bench) measure(ctx context.Context, f func(*measurement)) (lines []line, err error) {
+func (b *bench) measure(ctx context.Context, f func(*measurement)) ([]line, error) {
 	m := &measurement{bench: b, ctx: ctx}
+	if err := caught(func() { f(m) }); err != nil {
+		return nil, err
+	}
+	return m.lines, nil
+}
+
+// caught calls a function, and returns the error by which must or check has ended it, or nil.
+func caught(f func()) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			failed, ours := reason.(failure)
 			if !ours {
 				panic(reason)
 			}
-			lines, err = nil, failed.err
+			err = failed.err
 		}
 	}()
-	f(m)
-	return m.lines, nil
+	f()
+	return nil
+}
+
+// returning makes a function that must may end into one that returns the error.
+func returning[A, R any](f func(A) R) func(A) (R, error) {
+	return func(a A) (r R, err error) {
+		err = caught(func() { r = f(a) })
+		return r, err
+	}
 }
 
 // serve starts a worker for the time of the measurement, and waits until it is ready. If within

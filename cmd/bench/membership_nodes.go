@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"ulnet/cmd/bench/rival"
+	"ulnet/cmd/bench/worker"
 	"ulnet/gossip"
 	"ulnet/gossip/zone"
 	"ulnet/lnd"
@@ -11,31 +12,33 @@ import (
 	localnode "ulnet/portals/node"
 )
 
+// memberKind returns the kind of worker that is a node of a system. The function start starts it; its errors are
+// those of must.
+func memberKind(system string, start func(n rival.Node, s *rival.Watcher) rival.Member) worker.Kind {
+	return rival.Membership(system, func(n rival.Node, s *rival.Watcher) (rival.Member, error) {
+		return returning(func(n rival.Node) rival.Member { return start(n, s) })(n)
+	})
+}
+
 // newMemberNode starts the LNet node that an agent of gossip or a zone uses.
-func newMemberNode(n rival.Node, s *rival.Watcher) (*node, error) {
+func newMemberNode(n rival.Node, s *rival.Watcher) *node {
 	return newNodeOn(tcp, n.Self(), localnode.Config{
 		AcceptPort: n.Port, Wrap: func(d lnd.Driver) lnd.Driver { return countingDriver{d, s} },
 	})
 }
 
 // startGossip starts a node of gossip.
-func startGossip(n rival.Node, s *rival.Watcher) (rival.Member, error) {
-	own, err := newMemberNode(n, s)
-	if err != nil {
-		return nil, err
-	}
+func startGossip(n rival.Node, s *rival.Watcher) rival.Member {
+	own := newMemberNode(n, s)
 	var ids []nid.NID
 	for i := range n.Nodes {
 		ids = append(ids, nid.FromAddr(tcp, n.Addr(i)))
 	}
-	agent, err := gossip.New(own.table, gossip.Config{
+	agent := must(gossip.New(own.table, gossip.Config{
 		Participants: ids, Interval: n.Interval, ColdStart: true, Seed: uint64(n.Index), Clock: own.clock,
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	agent.Watch(func(id nid.NID, alive bool, _ uint64) { s.Alive(n.At(id.Addr()), alive) })
-	return nil, nil
+	return nil
 }
 
 // zoneKey is the key of the attribute that the script writes.
@@ -49,30 +52,17 @@ func (m zoneMember) Set(value string) error { return m.agent.Set(zoneKey, []byte
 
 // startZone starts a node of a zone with the defaults of lnetd, which joins the zone through the
 // first node.
-func startZone(n rival.Node, s *rival.Watcher) (rival.Member, error) {
-	own, err := newMemberNode(n, s)
-	if err != nil {
-		return nil, err
-	}
-	self, err := zoneID(n.Self())
-	if err != nil {
-		return nil, err
-	}
-	first, err := zoneID(n.Addr(0))
-	if err != nil {
-		return nil, err
-	}
-	agent, err := zone.New(own.table, zone.Config{
-		Clock: own.clock, Zone: "peers", Self: self, Bootstrap: []zone.ID{first}, Seed: uint64(n.Index), Heartbeat: n.Heartbeat,
-	})
-	if err != nil {
-		return nil, err
-	}
+func startZone(n rival.Node, s *rival.Watcher) rival.Member {
+	own := newMemberNode(n, s)
+	agent := must(zone.New(own.table, zone.Config{
+		Clock: own.clock, Zone: "peers", Self: zoneID(n.Self()), Bootstrap: []zone.ID{zoneID(n.Addr(0))}, Seed: uint64(n.Index), Heartbeat: n.Heartbeat,
+	}))
 	agent.Watch(func(e zone.Event) { tellZone(n, s, e) })
-	if err = agent.Join(0); err == nil && n.Monitor && n.Index == 0 {
-		err = agent.Set(zone.MonitorKey, nil)
+	succeed(agent.Join(0))
+	if n.Monitor && n.Index == 0 {
+		succeed(agent.Set(zone.MonitorKey, nil))
 	}
-	return zoneMember{agent}, err
+	return zoneMember{agent}
 }
 
 // tellZone reports an event of a zone's agent.

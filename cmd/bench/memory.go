@@ -30,20 +30,14 @@ var idleAddr = netip.MustParseAddr("127.0.0.3")
 
 // serveIdle starts the node whose memory is measured, and returns its port. The order "memory"
 // returns its resident memory.
-func serveIdle(w *worker.Worker, _ struct{}) (port uint16, err error) {
-	if port, err = loopback.FreePort(idleAddr); err != nil {
-		return 0, err
-	}
-	n, err := newNode(idleAddr, port, lnd.Tunables{})
-	if err != nil {
-		return 0, err
-	}
-	w.Defer(n.close)
+func serveIdle(w *worker.Worker, _ struct{}) uint16 {
+	port := must(loopback.FreePort(idleAddr))
+	w.Defer(newNode(idleAddr, port, lnd.Tunables{}).close)
 	worker.Order(w, "memory", func(struct{}) (int64, error) {
 		debug.FreeOSMemory()
 		return residentMemory(), nil
 	})
-	return port, nil
+	return port
 }
 
 // measureMemory measures goal G-LN-6: the resident memory that idle connections take.

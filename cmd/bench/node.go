@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/networks"
@@ -60,23 +60,22 @@ type node struct {
 
 var tcp = nid.MakeNet(nid.TCP, 0)
 
-func newNode(addr netip.Addr, port uint16, tunables lnd.Tunables) (*node, error) {
+func newNode(addr netip.Addr, port uint16, tunables lnd.Tunables) *node {
 	return newNodeWith(addr, socklnd.Config{AcceptPort: port}, tunables)
 }
 
-func newNodeWith(addr netip.Addr, cfg socklnd.Config, tunables lnd.Tunables) (*node, error) {
+func newNodeWith(addr netip.Addr, cfg socklnd.Config, tunables lnd.Tunables) *node {
 	return newNodeOn(tcp, addr, localnode.Config{TCP: cfg, Tunables: tunables})
 }
 
 // newNodeOn starts a node with one NI.
-func newNodeOn(net nid.Net, addr netip.Addr, cfg localnode.Config) (n *node, err error) {
-	n = &node{id: processOf(net, addr)}
+func newNodeOn(net nid.Net, addr netip.Addr, cfg localnode.Config) *node {
 	cfg.Networks = networks.Interface{Net: net, Name: addr.String()}.String()
-	if n.whole, err = localnode.Start(cfg); err != nil {
-		return nil, err
+	whole, err := localnode.Start(cfg)
+	if err != nil {
+		succeed(fmt.Errorf("%s: %w", cfg.Networks, err))
 	}
-	n.table, n.clock = n.whole.Table(), n.whole.LNet().Clock()
-	return n, nil
+	return &node{clock: whole.LNet().Clock(), whole: whole, table: whole.Table(), id: processOf(net, addr)}
 }
 
 func processAt(addr netip.Addr) nid.ProcessID { return processOf(tcp, addr) }
@@ -92,23 +91,18 @@ func (n *node) close() {
 }
 
 // post attaches a match entry with an MD at a portal, for the other node.
-func (n *node) post(portal int, match portals.Match, md portals.MD) error {
-	me, err := n.table.MEAttach(portal, match, portals.Retain, portals.After)
-	if err != nil {
-		return err
-	}
+func (n *node) post(portal int, match portals.Match, md portals.MD) {
 	md.Threshold = portals.ThresholdInfinite
 	md.Options |= portals.ManageRemote
-	_, err = n.table.MDAttach(me, md, portals.Retain)
-	return err
+	must(n.table.MDAttach(must(n.table.MEAttach(portal, match, portals.Retain, portals.After)), md, portals.Retain))
 }
 
 // bind binds an MD to send from or to fetch into.
-func (n *node) bind(size int, handler func(*portals.Event), eq *portals.EQ) (portals.MDHandle, error) {
-	return n.table.MDBind(portals.MD{
+func (n *node) bind(size int, handler func(*portals.Event), eq *portals.EQ) portals.MDHandle {
+	return must(n.table.MDBind(portals.MD{
 		Segments: []lnd.Segment{make([]byte, size)}, Threshold: portals.ThresholdInfinite,
 		Handler: handler, EQ: eq,
-	}, portals.Retain)
+	}, portals.Retain))
 }
 
 // responder is the node of the other process: it answers small PUTs, discards large ones and
@@ -128,86 +122,46 @@ type asked struct {
 	bits uint64
 }
 
-func newResponder(addr netip.Addr, tunables lnd.Tunables) (*responder, error) {
-	port, err := loopback.FreePort(addr, ownAddr)
-	if err != nil {
-		return nil, err
-	}
-	return newResponderAt(addr, port, tunables)
+func newResponder(addr netip.Addr, port uint16, tunables lnd.Tunables) *responder {
+	r := &responder{node: newNode(addr, port, tunables), port: port, asked: make(chan asked, 64)}
+	must(selftest.New(r.table, selftest.Config{}))
+	r.open()
+	return r
 }
 
-func newResponderAt(addr netip.Addr, port uint16, tunables lnd.Tunables) (*responder, error) {
-	n, err := newNode(addr, port, tunables)
-	if err != nil {
-		return nil, err
-	}
-	r := &responder{node: n, port: port, asked: make(chan asked, 64)}
-	if _, err := selftest.New(n.table, selftest.Config{}); err != nil {
-		return r, err
-	}
-	return r, r.open()
-}
-
-func (r *responder) open() (err error) {
-	if r.replies, err = r.bindSizes(); err != nil {
-		return err
-	}
-	if r.urgent, err = r.bindUrgent(); err != nil {
-		return err
-	}
-	if r.eq, err = r.table.NewEQ(64); err != nil {
-		return err
-	}
-	small := func() []lnd.Segment { return []lnd.Segment{make([]byte, smallSize)} }
-	large := func() []lnd.Segment { return []lnd.Segment{make([]byte, bulk)} }
-	for _, p := range []struct {
-		portal int
-		match  portals.Match
-		md     portals.MD
-	}{
-		{portalEcho, portals.Match{Bits: bitsUrgent}, portals.MD{Segments: small(), Options: portals.OpPut, Handler: r.echo}},
-		{portalSink, portals.Match{}, portals.MD{Segments: large(), Options: portals.OpPut}},
-		{portalSource, portals.Match{}, portals.MD{Segments: large(), Options: portals.OpGet}},
-		{portalCall, portals.Match{Ignore: ^uint64(0)}, portals.MD{Segments: small(), Options: portals.OpPut, Handler: r.called}},
-	} {
-		if err := r.post(p.portal, p.match, p.md); err != nil {
-			return err
-		}
-	}
-	pass := func(e *portals.Event) { r.asked <- asked{e.Initiator, e.MatchBits} }
-	return r.postSizes(portalEcho, r.eq, r.echo, pass)
+func (r *responder) open() {
+	r.replies, r.urgent, r.eq = r.bindSizes(), r.bindUrgent(), must(r.table.NewEQ(64))
+	memory := func(size int) []lnd.Segment { return []lnd.Segment{make([]byte, size)} }
+	r.post(portalEcho, portals.Match{Bits: bitsUrgent}, portals.MD{Segments: memory(smallSize), Options: portals.OpPut, Handler: r.echo})
+	r.post(portalSink, portals.Match{}, portals.MD{Segments: memory(bulk), Options: portals.OpPut})
+	r.post(portalSource, portals.Match{}, portals.MD{Segments: memory(bulk), Options: portals.OpGet})
+	r.post(portalCall, portals.Match{Ignore: ^uint64(0)}, portals.MD{Segments: memory(smallSize), Options: portals.OpPut, Handler: r.called})
+	r.postSizes(portalEcho, r.eq, r.echo, func(e *portals.Event) { r.asked <- asked{e.Initiator, e.MatchBits} })
 }
 
 // postSizes posts a match entry with memory for each of sizes and each way to wait.
-func (n *node) postSizes(portal int, eq *portals.EQ, handler, pass func(*portals.Event)) error {
+func (n *node) postSizes(portal int, eq *portals.EQ, handler, pass func(*portals.Event)) {
 	for i, size := range sizes {
 		for bits, md := range map[uint64]portals.MD{bitsHandler: {Handler: handler}, bitsEQ: {EQ: eq}, bitsChannel: {Handler: pass}} {
 			md.Segments, md.Options = []lnd.Segment{make([]byte, size.bytes)}, portals.OpPut
-			if err := n.post(portal, portals.Match{Bits: bits + uint64(i)}, md); err != nil {
-				return err
-			}
+			n.post(portal, portals.Match{Bits: bits + uint64(i)}, md)
 		}
 	}
-	return nil
 }
 
 // bindUrgent binds an MD whose PUTs have priority.
-func (n *node) bindUrgent() (portals.MDHandle, error) {
-	return n.table.MDBind(portals.MD{
+func (n *node) bindUrgent() portals.MDHandle {
+	return must(n.table.MDBind(portals.MD{
 		Segments: []lnd.Segment{make([]byte, smallSize)}, Threshold: portals.ThresholdInfinite, Options: portals.Priority,
-	}, portals.Retain)
+	}, portals.Retain))
 }
 
 // bindSizes binds an MD without events for each of sizes.
-func (n *node) bindSizes() (mds []portals.MDHandle, err error) {
+func (n *node) bindSizes() (mds []portals.MDHandle) {
 	for _, size := range sizes {
-		md, err := n.bind(size.bytes, nil, nil)
-		if err != nil {
-			return nil, err
-		}
-		mds = append(mds, md)
+		mds = append(mds, n.bind(size.bytes, nil, nil))
 	}
-	return mds, nil
+	return mds
 }
 
 // echo answers a PUT. If the answer cannot be sent, the other side reports a timeout.

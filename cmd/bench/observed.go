@@ -37,8 +37,8 @@ const (
 func measureObserved(b *measurement) {
 	socket := socketOf(b)
 	peer := b.begin(worker.Config{Kind: "peer"})
-	own := must(startObserved(b, ownAddr, must(worker.Ready[greeting](peer)).LNet, socket))
-	node := must(own.initiate(b.ctx, processAt(peerAddr)))
+	own := startObserved(b, ownAddr, must(worker.Ready[greeting](peer)).LNet, socket)
+	node := own.initiate(b.ctx, processAt(peerAddr))
 	observer := b.serve("observer", socket, nil)
 	length := pick(b, observedRound/40, observedRound, observedRound)
 	compare := func(n int, run func() (time.Duration, error)) (on, off *contender) {
@@ -80,23 +80,20 @@ func repeated(length time.Duration, n int, run func() (time.Duration, error)) (l
 }
 
 // startObserved starts a node with all modules of lnetd, with metrics and the web page at a socket.
-func startObserved(b *measurement, addr netip.Addr, port uint16, socket string) (*node, error) {
+func startObserved(b *measurement, addr netip.Addr, port uint16, socket string) *node {
 	cfg := config.Default()
 	cfg.Networks, cfg.AcceptPort, cfg.Metrics = "tcp("+addr.String()+")", int(port), socket
 	n := &node{id: processAt(addr)}
-	whole, err := daemon.New(daemon.Config{Config: cfg, Log: slog.New(slog.DiscardHandler), Modules: func(h daemon.Host) []daemon.Module {
+	whole := must(daemon.New(daemon.Config{Config: cfg, Log: slog.New(slog.DiscardHandler), Modules: func(h daemon.Host) []daemon.Module {
 		n.table, n.clock = h.Table, h.Clock
 		return modules.List(h)
-	}})
-	if err != nil {
-		return nil, err
-	}
+	}}))
 	b.ends = append(b.ends, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = whole.Shutdown(ctx) // an error makes no difference: the process ends
 	})
-	return n, nil
+	return n
 }
 
 // socketOf returns the path of a socket in a new folder.
@@ -127,7 +124,7 @@ func newObserver(socket string) *observer {
 
 // serveObserver prepares an observer of the node whose page is at a socket. The order "begin" starts its
 // scrapes and its reading of the page, and "end" stops both and returns how much came.
-func serveObserver(w *worker.Worker, socket string) (struct{}, error) {
+func serveObserver(w *worker.Worker, socket string) (ready struct{}) {
 	o := newObserver(socket)
 	var running sync.WaitGroup
 	var cancel context.CancelFunc
@@ -150,7 +147,7 @@ func serveObserver(w *worker.Worker, socket string) (struct{}, error) {
 		}
 		return s, err
 	})
-	return struct{}{}, nil
+	return ready
 }
 
 // get begins to read a page.

@@ -35,25 +35,20 @@ type railNode struct {
 }
 
 // serveRail starts the node of a worker, and registers its orders.
-func serveRail(w *worker.Worker, setup railSetup) (struct{}, error) {
-	n, err := newRailNode(setup)
-	if err != nil {
-		return struct{}{}, err
-	}
+func serveRail(w *worker.Worker, setup railSetup) (ready struct{}) {
+	n := newRailNode(setup)
 	w.Defer(n.close)
 	r := &railNode{node: n, ctx: w.Context(), to: make(map[nid.NID]*initiator)}
 	r.timed(w, "stream", func(i *initiator, count int) (time.Duration, error) { return i.putStream(r.ctx, count, 2*window) })
 	r.timed(w, "halves", func(i *initiator, count int) (time.Duration, error) { return i.pingPong(r.ctx, bitsHandler, count) })
-	worker.Order(w, "load", r.load)
+	worker.Order(w, "load", returning(r.load))
 	worker.Order(w, "usage", ownUsage)
 	worker.Order(w, "resident", func(struct{}) (int64, error) { return residentMemory(), nil })
 	worker.Order(w, "router", func(struct{}) (lnet.RouterSnapshot, error) { return n.whole.LNet().Router(), nil })
 	answers := &responder{node: r.free()}
-	if err := answers.open(); err != nil {
-		return struct{}{}, err
-	}
+	answers.open()
 	go answers.echoFromEQ(w.Context())
-	return struct{}{}, nil
+	return ready
 }
 
 // free returns a copy of the node without a NID of its own, which lets LNet choose the NI for each message.
@@ -64,15 +59,11 @@ func (r *railNode) free() *node {
 }
 
 // newRailNode starts the node that a setup describes.
-func newRailNode(setup railSetup) (*node, error) {
-	cfg := localnode.Config{
+func newRailNode(setup railSetup) *node {
+	whole := must(localnode.Start(localnode.Config{
 		Networks: setup.Networks, LNet: lnet.Config{TransactionTimeout: setup.Timeout},
 		TCP: socklnd.Config{AcceptPort: setup.Port},
-	}
-	whole, err := localnode.Start(cfg)
-	if err != nil {
-		return nil, err
-	}
+	}))
 	n := &node{clock: whole.LNet().Clock(), whole: whole, table: whole.Table()}
 	for _, id := range whole.LNet().IDs() {
 		if !id.NID.IsLo() {
@@ -80,7 +71,11 @@ func newRailNode(setup railSetup) (*node, error) {
 			break
 		}
 	}
-	return n, routeNode(whole, setup)
+	must(whole.LNet().ApplyRoutes(must(route.Parse(setup.Routes))))
+	if setup.Forward {
+		succeed(whole.LNet().StartAsRouter())
+	}
+	return n
 }
 
 // railOrder tells a node what traffic to exchange with another one.
@@ -91,26 +86,16 @@ type railOrder struct {
 }
 
 // initiator returns the initiator of the node's traffic with a target.
-func (r *railNode) initiator(target nid.NID) (*initiator, error) {
-	if i := r.to[target]; i != nil {
-		return i, nil
+func (r *railNode) initiator(target nid.NID) *initiator {
+	if r.to[target] == nil {
+		r.to[target] = r.free().initiate(r.ctx, nid.ProcessID{NID: target, PID: nid.LustrePID})
 	}
-	i, err := r.free().initiate(r.ctx, nid.ProcessID{NID: target, PID: nid.LustrePID})
-	if err == nil {
-		r.to[target] = i
-	}
-	return i, err
+	return r.to[target]
 }
 
 // timed registers an order whose result is how long it took.
 func (r *railNode) timed(w *worker.Worker, name string, do func(i *initiator, count int) (time.Duration, error)) {
-	worker.Order(w, name, func(o railOrder) (time.Duration, error) {
-		i, err := r.initiator(o.Target)
-		if err != nil {
-			return 0, err
-		}
-		return do(i, o.Count)
-	})
+	worker.Order(w, name, returning(func(o railOrder) time.Duration { return must(do(r.initiator(o.Target), o.Count)) }))
 }
 
 // ordered returns a contender. In each of its rounds, a worker is ordered to exchange count
@@ -139,10 +124,8 @@ type loadFailure struct {
 
 // load sends PUTs of 64 KiB with ACK for a time that the order sets, and waits for their last
 // events. It keeps as many PUTs in flight as the constant window says.
-func (r *railNode) load(o railOrder) (report loadReport, err error) {
-	if _, err := r.initiator(o.Target); err != nil {
-		return report, err
-	}
+func (r *railNode) load(o railOrder) loadReport {
+	r.initiator(o.Target) // which connects this node to the target
 	l := &loader{r: r, order: o, until: time.Now().Add(o.For), done: make(chan struct{})}
 	l.mu.Lock()
 	for range window {
@@ -153,12 +136,12 @@ func (r *railNode) load(o railOrder) (report loadReport, err error) {
 	case <-l.done:
 	case <-time.After(o.For + time.Minute):
 	case <-r.ctx.Done():
-		return report, context.Cause(r.ctx)
+		succeed(context.Cause(r.ctx))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.report.Open = l.open
-	return l.report, l.err
+	return must(l.report, l.err)
 }
 
 // loader sends several sequences of PUTs, the lanes, at the same time. In each lane, a PUT begins
@@ -249,19 +232,4 @@ func putAcked(table *portals.Table, target nid.NID, size int, end func(why error
 	return table.Put(portals.PutRequest{
 		MD: md, Ack: true, Target: nid.ProcessID{NID: target, PID: nid.LustrePID}, Portal: portalSink,
 	})
-}
-
-// routeNode gives a node its routes, and lets it forward messages if it is a router.
-func routeNode(whole *localnode.Node, setup railSetup) error {
-	list, err := route.Parse(setup.Routes)
-	if err != nil {
-		return err
-	}
-	if _, err := whole.LNet().ApplyRoutes(list); err != nil {
-		return err
-	}
-	if setup.Forward {
-		err = whole.LNet().StartAsRouter()
-	}
-	return err
 }

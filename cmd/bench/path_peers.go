@@ -31,7 +31,7 @@ type senders struct {
 }
 
 // serveCrowd starts the nodes of a worker.
-func serveCrowd(w *worker.Worker, setup crowdSetup) (struct{}, error) {
+func serveCrowd(w *worker.Worker, setup crowdSetup) (ready struct{}) {
 	c := &senders{setup: setup, done: make([]atomic.Uint64, setup.Nodes)}
 	w.Defer(func() {
 		c.stop.Store(true)
@@ -41,17 +41,13 @@ func serveCrowd(w *worker.Worker, setup crowdSetup) (struct{}, error) {
 	})
 	for i := range setup.Nodes {
 		addr := netip.AddrFrom4([4]byte{127, 1, byte(i >> 8), byte(i)})
-		n, err := newRailNode(railSetup{
+		c.nodes = append(c.nodes, newRailNode(railSetup{
 			Networks: fmt.Sprintf("tcp(%v)", addr), Routes: fmt.Sprintf("tcp1 %v@tcp", setup.Router), Port: setup.Port,
-		})
-		if err != nil {
-			return struct{}{}, err
-		}
-		c.nodes = append(c.nodes, n)
+		}))
 	}
 	worker.Order(w, "connect", c.connect)
-	worker.Order(w, "send", c.send)
-	return struct{}{}, nil
+	worker.Order(w, "send", returning(c.send))
+	return ready
 }
 
 // connect makes each node send one PUT.
@@ -79,16 +75,14 @@ func (c *senders) connect(struct{}) (int, error) {
 
 // send lets all nodes send for a time that the order sets, and returns how many PUTs of each
 // node were acknowledged. Each node keeps several PUTs in flight.
-func (c *senders) send(o railOrder) (counts []uint64, err error) {
+func (c *senders) send(o railOrder) (counts []uint64) {
 	c.stop.Store(false)
 	for i := range c.done {
 		c.done[i].Store(0)
 	}
 	for i := range c.nodes {
 		for range window / 2 {
-			if err := c.lane(i); err != nil {
-				return nil, err
-			}
+			succeed(c.lane(i))
 		}
 	}
 	time.Sleep(o.For)
@@ -96,7 +90,7 @@ func (c *senders) send(o railOrder) (counts []uint64, err error) {
 		counts = append(counts, c.done[i].Load())
 	}
 	c.stop.Store(true)
-	return counts, nil
+	return counts
 }
 
 // lane makes node i send PUTs, each of them when the previous one has been acknowledged.

@@ -23,18 +23,15 @@ type plainSetup struct {
 
 // servePlain either serves plain TCP, or forwards it. It forwards like a router that stores and
 // forwards: through a buffer of 1 MiB in each direction, without the system call splice.
-func servePlain(w *worker.Worker, setup plainSetup) (struct{}, error) {
-	l, err := net.Listen("tcp", setup.Listen.String())
-	if err != nil {
-		return struct{}{}, err
-	}
+func servePlain(w *worker.Worker, setup plainSetup) (ready struct{}) {
+	l := must(net.Listen("tcp", setup.Listen.String()))
 	w.Defer(func() { l.Close() })
-	if !setup.Before.IsValid() {
+	if setup.Before.IsValid() {
+		go acceptAll(l, func(c net.Conn) { proxy(c, setup.Before) })
+	} else {
 		go serveRaw(l)
-		return struct{}{}, nil
 	}
-	go acceptAll(l, func(c net.Conn) { proxy(c, setup.Before) })
-	return struct{}{}, nil
+	return ready
 }
 
 // proxy forwards what arrives on a connection to a server, and back.
@@ -56,15 +53,12 @@ func pump(to, from net.Conn) {
 }
 
 // servePlainClient exchanges messages with a plain TCP server when it gets an order.
-func servePlainClient(w *worker.Worker, server netip.AddrPort) (struct{}, error) {
-	c, err := dialRaw(w.Context(), server)
-	if err != nil {
-		return struct{}{}, err
-	}
+func servePlainClient(w *worker.Worker, server netip.AddrPort) (ready struct{}) {
+	c := dialRaw(w.Context(), server)
 	w.Defer(c.close)
 	worker.Order(w, "stream", func(o railOrder) (time.Duration, error) { return c.put(bulk, o.Count) })
 	worker.Order(w, "halves", func(o railOrder) (time.Duration, error) { return c.roundTrips(smallSize, o.Count) })
-	return struct{}{}, nil
+	return ready
 }
 
 // routed consists of two hosts with a router between them, which also runs a plain TCP proxy.

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/cmd/bench/worker"
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/loopback"
 )
 
 // The addresses of the two processes. All nodes of a network listen on the same port, so each
@@ -29,15 +30,12 @@ type greeting struct {
 
 // servePeer starts the servers of the other process: plain TCP, an LNet node, and an LNet node
 // with many credits. The order "ib" also starts its side of o2iblnd, and returns a port.
-func servePeer(w *worker.Worker, _ struct{}) (hello greeting, err error) {
+func servePeer(w *worker.Worker, _ struct{}) (hello greeting) {
 	for _, s := range []struct {
 		addr  *netip.AddrPort
 		serve func(net.Listener)
 	}{{&hello.Raw, serveRaw}, {&hello.Bare, serveBare}} {
-		l, err := net.Listen("tcp", netip.AddrPortFrom(peerAddr, 0).String())
-		if err != nil {
-			return hello, err
-		}
+		l := must(net.Listen("tcp", netip.AddrPortFrom(peerAddr, 0).String()))
 		w.Defer(func() { l.Close() })
 		go s.serve(l)
 		*s.addr = l.Addr().(*net.TCPAddr).AddrPort()
@@ -46,10 +44,7 @@ func servePeer(w *worker.Worker, _ struct{}) (hello greeting, err error) {
 		port     *uint16
 		tunables lnd.Tunables
 	}{{&hello.LNet, lnd.Tunables{}}, {&hello.Many, manyCredits}} {
-		r, err := newResponder(peerAddr, n.tunables)
-		if err != nil {
-			return hello, err
-		}
+		r := newResponder(peerAddr, must(loopback.FreePort(peerAddr, ownAddr)), n.tunables)
 		w.Defer(r.close)
 		go r.echoFromEQ(w.Context())
 		go r.echoFromChannel(w.Context())
@@ -59,15 +54,12 @@ func servePeer(w *worker.Worker, _ struct{}) (hello greeting, err error) {
 	var profiled bytes.Buffer
 	worker.Order(w, "start profile", startProfile(&profiled))
 	worker.Order(w, "stop profile", stopProfile(&profiled))
-	worker.Order(w, "ib", func(struct{}) (uint16, error) {
-		peer, err := newIBPeer(w.Context())
-		if err != nil {
-			return 0, err
-		}
+	worker.Order(w, "ib", returning(func(struct{}) uint16 {
+		peer := newIBPeer(w.Context())
 		w.Defer(peer.close)
-		return peer.floor.socket.local.Port(), nil
-	})
-	return hello, nil
+		return peer.floor.socket.local.Port()
+	}))
+	return hello
 }
 
 // bench is the state of the process that measures, with its connections to the peer process.
@@ -89,44 +81,29 @@ type bench struct {
 
 func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err error) {
 	b = &bench{rounds: rounds, stderr: stderr}
-	defer func() {
-		if err != nil {
-			b.close()
-		}
-	}()
-	if b.peer, err = b.start(ctx, worker.Config{Kind: "peer"}); err != nil {
-		return b, err
+	if err = caught(func() { b.open(ctx) }); err != nil {
+		b.close()
 	}
-	b.ends = append(b.ends, func() { _ = b.peer.Stop() }) // the exit status does not matter here
-	hello, err := worker.Ready[greeting](b.peer)
-	if err != nil {
-		return b, err
-	}
-	if b.raw, err = dialRaw(ctx, hello.Raw); err != nil {
-		return b, err
-	}
-	b.ends = append(b.ends, b.raw.close)
-	if b.bare, err = dialBare(ctx, hello.Bare.String()); err != nil {
-		return b, err
-	}
-	b.ends = append(b.ends, b.bare.close)
-	if b.node, err = b.connect(ctx, hello.LNet, lnd.Tunables{}); err != nil {
-		return b, err
-	}
-	many, err := b.connect(ctx, hello.Many, manyCredits)
-	if err != nil {
-		return b, err
-	}
-	b.flood, err = newFlood(many.node, many.target)
 	return b, err
 }
 
+// open starts the peer process, and connects this process to its servers.
+func (b *bench) open(ctx context.Context) {
+	b.peer = must(b.start(ctx, worker.Config{Kind: "peer"}))
+	b.ends = append(b.ends, func() { _ = b.peer.Stop() }) // the exit status does not matter here
+	hello := must(worker.Ready[greeting](b.peer))
+	b.raw = dialRaw(ctx, hello.Raw)
+	b.ends = append(b.ends, b.raw.close)
+	b.bare = dialBare(ctx, hello.Bare)
+	b.ends = append(b.ends, b.bare.close)
+	b.node = b.connect(ctx, hello.LNet, lnd.Tunables{})
+	many := b.connect(ctx, hello.Many, manyCredits)
+	b.flood = newFlood(many.node, many.target)
+}
+
 // connect starts a node and connects it to the node of the other process at a port.
-func (b *bench) connect(ctx context.Context, port uint16, tunables lnd.Tunables) (*initiator, error) {
-	n, err := newNode(ownAddr, port, tunables)
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) connect(ctx context.Context, port uint16, tunables lnd.Tunables) *initiator {
+	n := newNode(ownAddr, port, tunables)
 	b.ends = append(b.ends, n.close)
 	return n.initiate(ctx, processAt(peerAddr))
 }

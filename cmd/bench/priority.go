@@ -27,19 +27,14 @@ type load struct {
 	idle    chan error
 }
 
-func (i *initiator) startLoad() (*load, error) {
+func (i *initiator) startLoad() *load {
 	l := &load{initiator: i, idle: make(chan error, 1)}
-	var err error
-	if l.md, err = i.bind(bulk, l.event, nil); err != nil {
-		return nil, err
-	}
+	l.md = i.bind(bulk, l.event, nil)
 	l.running.Store(2 * streams)
 	for range 2 * streams {
-		if err := l.put(); err != nil {
-			return nil, err
-		}
+		succeed(l.put())
 	}
-	return l, nil
+	return l
 }
 
 func (l *load) put() error {
@@ -75,10 +70,7 @@ func (l *load) end(ctx context.Context) error {
 
 // beside exchanges a PUT n times while PUTs of 1 MiB are in flight.
 func (i *initiator) beside(ctx context.Context, bits uint64, n int) (time.Duration, error) {
-	l, err := i.startLoad()
-	if err != nil {
-		return 0, err
-	}
+	l := i.startLoad()
 	took, err := i.ping(ctx, bits, n)
 	return took, cmp.Or(err, l.end(ctx))
 }

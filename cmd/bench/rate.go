@@ -36,11 +36,10 @@ type flood struct {
 	acked   chan error // receives the error of the run, or nil after the ACK of the last PUT if only that PUT wants an ACK
 }
 
-func newFlood(n *node, target nid.ProcessID) (*flood, error) {
+func newFlood(n *node, target nid.ProcessID) *flood {
 	f := &flood{node: n, target: target, room: make(chan struct{}, 1), acked: make(chan error, 1)}
-	md, err := n.bind(smallSize, f.event, nil)
-	f.md = md
-	return f, err
+	f.md = n.bind(smallSize, f.event, nil)
+	return f
 }
 
 func (f *flood) event(e *portals.Event) {

@@ -85,13 +85,15 @@ type rawClient struct {
 	buf []byte
 }
 
-func dialRaw(ctx context.Context, addr netip.AddrPort) (*rawClient, error) {
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", addr.String())
-	if err != nil {
-		return nil, err
-	}
+func dialRaw(ctx context.Context, addr netip.AddrPort) *rawClient {
+	return &rawClient{c: dial(ctx, addr), buf: make([]byte, bulk)}
+}
+
+// dial opens a TCP connection, which is closed when ctx ends.
+func dial(ctx context.Context, addr netip.AddrPort) net.Conn {
+	c := must(new(net.Dialer).DialContext(ctx, "tcp", addr.String()))
 	context.AfterFunc(ctx, func() { c.Close() })
-	return &rawClient{c: c, buf: make([]byte, bulk)}, nil
+	return c
 }
 
 func (r *rawClient) close() { r.c.Close() }

@@ -26,7 +26,7 @@ const (
 // of lnetd under a service manager that keeps the listening socket.
 func measureRestart(b *measurement) {
 	d := newRestarted(b)
-	p := must(newRetrier(b, d))
+	p := newRetrier(b, d)
 	p.work(b.ctx)
 	defer p.stop()
 	var first []float64
@@ -69,13 +69,10 @@ type retrier struct {
 	done, again, failed int
 }
 
-func newRetrier(b *measurement, d *restarted) (*retrier, error) {
-	n, err := newNode(ownAddr, d.port, lnd.Tunables{})
-	if err != nil {
-		return nil, err
-	}
+func newRetrier(b *measurement, d *restarted) *retrier {
+	n := newNode(ownAddr, d.port, lnd.Tunables{})
 	b.ends = append(b.ends, n.close)
-	return &retrier{node: n, target: processAt(peerAddr), outcomes: make(chan outcome), answers: make(chan outcome, 1)}, nil
+	return &retrier{node: n, target: processAt(peerAddr), outcomes: make(chan outcome), answers: make(chan outcome, 1)}
 }
 
 // work begins the operations.
@@ -160,7 +157,7 @@ func (p *retrier) answerAfter(ctx context.Context, after time.Time) (time.Time, 
 func (p *retrier) operate(put bool) (o outcome) {
 	o.began = time.Now()
 	for o.tries = 1; ; o.tries++ {
-		o.err = p.try(put)
+		o.err = caught(func() { p.try(put) })
 		o.ended = time.Now()
 		if o.err == nil || o.tries == 2 {
 			return o
@@ -169,9 +166,9 @@ func (p *retrier) operate(put bool) (o outcome) {
 }
 
 // try sends a PUT, or asks for the ping info by a GET, and waits for the answer.
-func (p *retrier) try(put bool) error {
+func (p *retrier) try(put bool) {
 	answered := make(chan error, 1)
-	md, err := p.bind(restartBytes, func(e *portals.Event) {
+	md := p.bind(restartBytes, func(e *portals.Event) {
 		if e.Kind == portals.EventSend && e.Err == nil {
 			return
 		}
@@ -180,19 +177,13 @@ func (p *retrier) try(put bool) error {
 		default: // answered has the first result already, which counts
 		}
 	}, nil)
-	if err != nil {
-		return err
-	}
 	defer func() { _ = p.table.MDUnlink(md) }() // an error means that the MD was unlinked already
 	if put {
-		err = p.table.Put(portals.PutRequest{MD: md, Ack: true, Target: p.target, Portal: restartPortal, Timeout: restartTry})
+		succeed(p.table.Put(portals.PutRequest{MD: md, Ack: true, Target: p.target, Portal: restartPortal, Timeout: restartTry}))
 	} else {
-		err = p.table.Get(portals.GetRequest{
+		succeed(p.table.Get(portals.GetRequest{
 			MD: md, Target: p.target, Portal: wire.PingPortal, MatchBits: wire.PingMatchBits, Timeout: restartTry,
-		})
+		}))
 	}
-	if err != nil {
-		return err
-	}
-	return <-answered
+	succeed(<-answered)
 }

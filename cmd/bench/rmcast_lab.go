@@ -63,12 +63,12 @@ type castProcesses struct{ worker.Crew }
 func (l *castLab) group(members int, setup memberSetup) *castProcesses {
 	setup.Addrs, setup.Port = l.addrs[:members], l.port
 	l.port += 2
-	return &castProcesses{must(l.muster("caster", setup, func(rank int) func(func() error) error {
+	return &castProcesses{l.muster("caster", setup, func(rank int) func(func() error) error {
 		if len(l.hosts) == 0 {
 			return nil
 		}
 		return l.hosts[rank].Do
-	}))}
+	})}
 }
 
 // reports returns what all members have sent and received.

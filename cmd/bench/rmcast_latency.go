@@ -53,7 +53,7 @@ func (l *castLab) pair(mpi openMPI, nodes int) *castPair {
 	defer p.waitingCast.Stop()
 	p.lookCast = l.group(nodes, memberSetup{BusyPoll: busyPoll})
 	defer p.lookCast.Stop()
-	peer := must(newMPIHosts(mpi, l, p.waitingCast))
+	peer := newMPIHosts(mpi, l, p.waitingCast)
 	o := casterOrder{Bytes: castBytes, Warm: 100, Count: pick(l.measurement, 100, 1000, 2000)}
 	looking := o
 	looking.Look = busyPoll

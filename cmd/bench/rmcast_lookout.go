@@ -19,10 +19,8 @@ type lookout struct {
 	err   error
 }
 
-func (l *lookout) open(c syscall.Conn, size int) (err error) {
-	l.bytes, l.fn = make([]byte, size), l.try
-	l.rc, err = c.SyscallConn()
-	return err
+func (l *lookout) open(c syscall.Conn, size int) {
+	l.rc, l.bytes, l.fn = must(c.SyscallConn()), make([]byte, size), l.try
 }
 
 // read reads once. The result is valid until the next call.

@@ -40,29 +40,20 @@ type casterReport struct {
 func casterTree(members int) tree.Tree { return tree.Tree{Topology: tree.KNomial(2), N: members} }
 
 // serveCaster starts two members in a process: one of rmcast, and one that uses plain sockets.
-func serveCaster(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err error) {
-	plain, err := newPlainCaster(setup)
-	if err != nil {
-		return raw, err
-	}
+func serveCaster(w *worker.Worker, setup memberSetup) netip.AddrPort {
+	plain := newPlainCaster(setup)
 	w.Defer(plain.close)
-	ours, err := newCaster(setup)
-	if err != nil {
-		return raw, err
-	}
+	ours := newCaster(setup)
 	w.Defer(ours.close)
-	worker.Order(w, "join", func(addrs []netip.AddrPort) (bool, error) {
-		if err := plain.connect(setup.Rank, addrs); err != nil {
-			return false, err
-		}
-		return true, ours.gather(len(setup.Addrs))
-	})
-	worker.Order(w, "report", func(struct{}) (r casterReport, err error) {
-		r = ours.report()
-		r.Plain = plain.blasted.Load()
-		r.Connects, err = activeOpens()
-		return r, err
-	})
+	worker.Order(w, "join", returning(func(addrs []netip.AddrPort) bool {
+		plain.connect(setup.Rank, addrs)
+		return must(true, ours.gather(len(setup.Addrs)))
+	}))
+	worker.Order(w, "report", returning(func(struct{}) casterReport {
+		r := ours.report()
+		r.Plain, r.Connects = plain.blasted.Load(), activeOpens()
+		return r
+	}))
 	worker.Order(w, "forget", func(struct{}) (bool, error) { // this order resets the counters of received messages
 		ours.receipts.forget()
 		plain.blasted.Store(0)
@@ -76,18 +67,14 @@ func serveCaster(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err e
 	worker.Order(w, "plain", plain.oneByOne) // this order does the same as "ours", but with plain sockets
 	worker.Order(w, "stream", ours.stream)   // this order sends as many messages at a time as the window allows, and ends when all members have received all of them
 	worker.Order(w, "blast", plain.blast)    // this order sends plain datagrams, which may be lost
-	return plain.tree.addr(), nil
+	return plain.tree.addr()
 }
 
 // activeOpens returns how many TCP connections this host has opened, from the counters of the
 // system.
-func activeOpens() (uint64, error) {
-	b, err := os.ReadFile("/proc/self/net/snmp")
-	if err != nil {
-		return 0, err
-	}
+func activeOpens() uint64 {
 	var names []string
-	for text := range strings.Lines(string(b)) {
+	for text := range strings.Lines(string(must(os.ReadFile("/proc/self/net/snmp")))) {
 		fields := strings.Fields(text)
 		switch {
 		case len(fields) == 0 || fields[0] != "Tcp:":
@@ -95,9 +82,9 @@ func activeOpens() (uint64, error) {
 			names = fields
 		default:
 			if i := slices.Index(names, "ActiveOpens"); i > 0 && i < len(fields) {
-				return strconv.ParseUint(fields[i], 10, 64)
+				return must(strconv.ParseUint(fields[i], 10, 64))
 			}
 		}
 	}
-	return 0, errors.New("the system does not say how often it connected")
+	return must(uint64(0), errors.New("the system does not say how often it connected"))
 }

@@ -27,36 +27,30 @@ type mpiHosts struct {
 
 // newMPIHosts writes the files that mpirun needs. The script mpiAgent enters the namespaces of the
 // processes in c, which run on the hosts of the lab.
-func newMPIHosts(mpi openMPI, l *castLab, c *castProcesses) (*mpiHosts, error) {
+func newMPIHosts(mpi openMPI, l *castLab, c *castProcesses) *mpiHosts {
 	m := &mpiHosts{openMPI: mpi, lab: l}
 	if mpi.missing != "" {
-		return m, nil
+		return m
 	}
 	for _, tool := range []string{"nsenter", "unshare", "hostname"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			m.openMPI = openMPI{&compiled{missing: tool + " is not installed"}}
-			return m, nil
+			return m
 		}
 	}
 	m.folder = filepath.Join(mpi.compiled.folder, "hosts-"+strconv.Itoa(len(c.Crew)))
-	if err := os.MkdirAll(m.folder, 0o700); err != nil {
-		return nil, err
-	}
+	succeed(os.MkdirAll(m.folder, 0o700))
 	var names, slots strings.Builder
 	fmt.Fprintln(&names, "127.0.0.1 localhost")
 	for i, member := range c.Crew {
 		fmt.Fprintf(&names, "%v %s\n", l.addrs[i], mpiName(i))
 		fmt.Fprintf(&slots, "%s slots=1\n", mpiName(i))
-		if err := os.Symlink(fmt.Sprintf("/proc/%d/ns/net", member.PID()), filepath.Join(m.folder, mpiName(i))); err != nil {
-			return nil, err
-		}
+		succeed(os.Symlink(fmt.Sprintf("/proc/%d/ns/net", member.PID()), filepath.Join(m.folder, mpiName(i))))
 	}
 	for name, text := range map[string]string{"hosts": names.String(), "slots": slots.String(), "agent": fmt.Sprintf(mpiAgent, m.folder)} {
-		if err := os.WriteFile(filepath.Join(m.folder, name), []byte(text), 0o700); err != nil {
-			return nil, err
-		}
+		succeed(os.WriteFile(filepath.Join(m.folder, name), []byte(text), 0o700))
 	}
-	return m, nil
+	return m
 }
 
 func mpiName(i int) string { return "cast" + strconv.Itoa(i) }

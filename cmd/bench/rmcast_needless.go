@@ -11,12 +11,12 @@ import (
 )
 
 // serveSpinner starts a goroutine that uses a core of its process without pause.
-func serveSpinner(w *worker.Worker, _ struct{}) (bool, error) {
+func serveSpinner(w *worker.Worker, _ struct{}) bool {
 	go func() {
 		for n := 0; w.Context().Err() == nil; n++ {
 		}
 	}()
-	return true, nil
+	return true
 }
 
 // Parameters of the streams of goal G-RM-8.

@@ -33,39 +33,27 @@ func compileNORM(ctx context.Context) (norm, error) {
 
 // stream sends messages from the first host to the others with processes of NORM. It returns how
 // long it took until all receivers had acknowledged all messages.
-func (n norm) stream(l *castLab, hosts, window int, o casterOrder) (time.Duration, error) {
+func (n norm) stream(l *castLab, hosts, window int, o casterOrder) time.Duration {
 	ctx, cancel := context.WithTimeout(l.ctx, 3*casterPatience)
 	defer cancel()
-	start := func(host int, args ...string) (*worker.Process, error) {
-		return l.bench.start(ctx, worker.Config{Kind: "NORM", Program: n.path, Args: args, Within: l.hosts[host].Do})
+	start := func(host int, args ...string) *worker.Process {
+		return must(l.bench.start(ctx, worker.Config{Kind: "NORM", Program: n.path, Args: args, Within: l.hosts[host].Do}))
 	}
 	var receivers worker.Crew
 	defer func() { receivers.Stop() }()
 	for i := 1; i < hosts; i++ {
-		r, err := start(i, "receive", "eth0", normGroup, normPort, strconv.Itoa(i+1))
-		if err != nil {
-			return 0, err
-		}
-		receivers = append(receivers, r)
+		receivers = append(receivers, start(i, "receive", "eth0", normGroup, normPort, strconv.Itoa(i+1)))
 	}
-	if _, err := worker.ReadyAll[bool](receivers); err != nil {
-		return 0, err
-	}
+	must(worker.ReadyAll[bool](receivers))
 	const headers = 20 + 8 + 40 // bytes of the headers of IP and UDP, and about those of NORM's header; the rate of NORM includes headers
-	sender, err := start(0, "send", "eth0", normGroup, normPort, strconv.Itoa(len(receivers)),
+	sender := start(0, "send", "eth0", normGroup, normPort, strconv.Itoa(len(receivers)),
 		strconv.Itoa(o.Count), strconv.Itoa(o.Bytes), strconv.Itoa(window), strconv.FormatFloat(o.Rate*8*float64(o.Bytes+headers), 'f', 0, 64))
-	if err != nil {
-		return 0, err
-	}
 	took, err := worker.Ready[time.Duration](sender)
-	if err = errors.Join(err, sender.Stop()); err != nil {
-		return 0, err
-	}
-	all, err := worker.AskAll[int](receivers, "count", nil)
-	for i, objects := range all {
+	succeed(errors.Join(err, sender.Stop()))
+	for i, objects := range must(worker.AskAll[int](receivers, "count", nil)) {
 		if objects != o.Count+1 { // one more than the messages: the sender begins with an object that shows whether all receivers are there
-			return 0, fmt.Errorf("NORM's receiver %d has %d of %d messages", i+1, objects, o.Count+1)
+			succeed(fmt.Errorf("NORM's receiver %d has %d of %d messages", i+1, objects, o.Count+1))
 		}
 	}
-	return took, err
+	return took
 }

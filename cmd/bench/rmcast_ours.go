@@ -37,33 +37,25 @@ type caster struct {
 	done    chan error
 }
 
-func newCaster(setup memberSetup) (c *caster, err error) {
-	c = &caster{rank: setup.Rank, done: make(chan error, 1)}
+func newCaster(setup memberSetup) *caster {
+	c := &caster{rank: setup.Rank, done: make(chan error, 1)}
 	self := setup.Addrs[setup.Rank]
-	if c.node, err = newNodeWith(self, socklnd.Config{AcceptPort: setup.Port, BusyPoll: setup.BusyPoll}, lnd.Tunables{}); err != nil {
-		return nil, err
-	}
+	c.node = newNodeWith(self, socklnd.Config{AcceptPort: setup.Port, BusyPoll: setup.BusyPoll}, lnd.Tunables{})
 	fragment := cmp.Or(setup.Fragment, casterFragment)
-	c.agent, err = rmcast.New(c.table, rmcast.Config{Fragment: fragment, Buffers: 256})
-	if err != nil {
-		c.node.close()
-		return nil, err
-	}
+	c.agent = must(rmcast.New(c.table, rmcast.Config{Fragment: fragment, Buffers: 256}))
 	managers := []nid.NID{nid.FromAddr(tcp, setup.Addrs[0])}
 	if setup.Rank == 0 {
-		if err := c.agent.Manage(rmcast.ManagerConfig{Group: casterGroup, Managers: managers, Window: setup.Window, Fragment: fragment}); err != nil {
-			return c, err
-		}
+		succeed(c.agent.Manage(rmcast.ManagerConfig{Group: casterGroup, Managers: managers, Window: setup.Window, Fragment: fragment}))
 	}
-	return c, c.join(managers)
+	c.join(managers)
+	return c
 }
 
-func (c *caster) join(managers []nid.NID) (err error) {
-	c.group, err = c.agent.Join(rmcast.GroupConfig{
+func (c *caster) join(managers []nid.NID) {
+	c.group = must(c.agent.Join(rmcast.GroupConfig{
 		Group: casterGroup, Managers: managers,
 		Handle: func(m *rmcast.Message) { c.receipts.take(m.Origin.NID.Addr(), m.Data) },
-	})
-	return err
+	}))
 }
 
 // gather waits until all members have joined and c may send to them.

@@ -34,66 +34,45 @@ type plainCaster struct {
 	left    chan struct{} // closed when serve has returned
 }
 
-func newPlainCaster(setup memberSetup) (p *plainCaster, err error) {
-	p = &plainCaster{left: make(chan struct{})}
-	self := setup.Addrs[setup.Rank]
-	if p.tree.listener, err = net.Listen("tcp", netip.AddrPortFrom(self, 0).String()); err != nil {
-		return nil, err
-	}
+func newPlainCaster(setup memberSetup) *plainCaster {
+	self := netip.AddrPortFrom(setup.Addrs[setup.Rank], 0)
+	p := &plainCaster{left: make(chan struct{})}
+	p.tree.listener = must(net.Listen("tcp", self.String()))
 	to := net.UDPAddrFromAddrPort(netip.AddrPortFrom(plainGroup, setup.Port+1))
-	if p.out, err = net.DialUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(self, 0)), to); err != nil {
-		return p, err
-	}
-	ifi, err := interfaceOf(self)
-	if err != nil {
-		return p, err
-	}
-	if p.in, err = net.ListenMulticastUDP("udp4", ifi, to); err != nil {
-		return p, err
-	}
+	p.out = must(net.DialUDP("udp4", net.UDPAddrFromAddrPort(self), to))
+	p.in = must(net.ListenMulticastUDP("udp4", interfaceOf(self.Addr()), to))
 	_ = p.in.SetReadBuffer(4 << 20) // the system may grant less, as it may to the driver of rmcast
-	return p, p.inbound.open(p.in, 64<<10)
+	p.inbound.open(p.in, 64<<10)
+	return p
 }
 
 // interfaceOf returns the interface that has an address. A loopback address need not be
 // configured: it is enough that it is in the subnet of the interface, such as 127.0.0.0/8.
-func interfaceOf(addr netip.Addr) (*net.Interface, error) {
-	all, err := net.Interfaces()
-	if err != nil {
-		return nil, err
-	}
+func interfaceOf(addr netip.Addr) *net.Interface {
+	all := must(net.Interfaces())
 	for i := range all {
-		addrs, err := all[i].Addrs()
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range addrs {
+		for _, a := range must(all[i].Addrs()) {
 			if p, err := netip.ParsePrefix(a.String()); err == nil && (p.Addr() == addr || addr.IsLoopback() && p.Contains(addr)) {
-				return &all[i], nil
+				return &all[i]
 			}
 		}
 	}
-	return nil, fmt.Errorf("no interface has %v", addr)
+	return must[*net.Interface](nil, fmt.Errorf("no interface has %v", addr))
 }
 
 // connect connects the tree. From then on, all members except the root acknowledge what they
 // receive.
-func (p *plainCaster) connect(rank int, addrs []netip.AddrPort) error {
-	if err := p.tree.connect(casterTree(len(addrs)), rank, addrs); err != nil {
-		return err
-	}
+func (p *plainCaster) connect(rank int, addrs []netip.AddrPort) {
+	p.tree.connect(casterTree(len(addrs)), rank, addrs)
 	p.ackFrom = make([]lookout, len(p.tree.children))
 	for i, c := range p.tree.children {
-		if err := p.ackFrom[i].open(c.(*net.TCPConn), 8); err != nil {
-			return err
-		}
+		p.ackFrom[i].open(c.(*net.TCPConn), 8)
 	}
 	if rank == 0 {
 		close(p.left)
-		return nil
+	} else {
+		go p.serve() // runs until close is called
 	}
-	go p.serve() // runs until close is called
-	return nil
 }
 
 func (p *plainCaster) serve() {
@@ -172,9 +151,6 @@ func (p *plainCaster) blast(o casterOrder) (time.Duration, error) {
 
 func (p *plainCaster) close() {
 	p.tree.close()
-	for _, c := range []*net.UDPConn{p.out, p.in} {
-		if c != nil {
-			c.Close()
-		}
-	}
+	p.out.Close()
+	p.in.Close()
 }

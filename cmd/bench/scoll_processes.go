@@ -74,30 +74,24 @@ func newCollective(b *measurement, nodes int, setup memberSetup) collectiveGroup
 		setup.Addrs = append(setup.Addrs, netip.AddrFrom4([4]byte{127, 0, 2, byte(i + 1)}))
 	}
 	setup.Port = must(loopback.FreePort(setup.Addrs...))
-	return collectiveGroup{must(b.muster("member", setup, func(int) func(func() error) error { return nil }))}
+	return collectiveGroup{b.muster("member", setup, func(int) func(func() error) error { return nil })}
 }
 
 // muster starts the processes of a group, and tells them the addresses of each other's plain TCP
 // servers. It returns when all are connected. If within is not nil, it returns for each rank the
 // function that starts the process in its environment; see worker.Config.
-func (b *measurement) muster(kind string, setup memberSetup, within func(rank int) func(func() error) error) (c worker.Crew, err error) {
-	defer func() {
-		if err != nil {
-			c.Stop()
+func (b *measurement) muster(kind string, setup memberSetup, within func(rank int) func(func() error) error) (c worker.Crew) {
+	err := caught(func() {
+		for setup.Rank = range setup.Addrs {
+			c = append(c, must(b.start(b.ctx, worker.Config{Kind: kind, Params: setup, Within: within(setup.Rank)})))
 		}
-	}()
-	for setup.Rank = range setup.Addrs {
-		p, err := b.start(b.ctx, worker.Config{Kind: kind, Params: setup, Within: within(setup.Rank)})
-		if err != nil {
-			return c, err
-		}
-		c = append(c, p)
+		must(worker.AskAll[bool](c, "join", must(worker.ReadyAll[netip.AddrPort](c))))
+	})
+	if err != nil {
+		c.Stop()
+		succeed(err)
 	}
-	raw, err := worker.ReadyAll[netip.AddrPort](c)
-	if err == nil {
-		_, err = worker.AskAll[bool](c, "join", raw)
-	}
-	return c, err
+	return c
 }
 
 // usage returns the sum of the resources that all members have used.

@@ -22,23 +22,20 @@ import (
 const collectiveService scoll.ServiceID = 1
 
 // serveMember starts the member that a worker process runs.
-func serveMember(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err error) {
-	m, err := newMember(setup)
-	if err != nil {
-		return raw, err
-	}
+func serveMember(w *worker.Worker, setup memberSetup) netip.AddrPort {
+	m := newMember(setup)
 	w.Defer(m.close)
-	worker.Order(w, "join", func(addrs []netip.AddrPort) (bool, error) {
+	worker.Order(w, "join", returning(func(addrs []netip.AddrPort) bool {
 		topology, _ := setup.Tree.Topology()
-		err := m.raw.connect(tree.Tree{Topology: topology, N: len(setup.Addrs)}, setup.Rank, addrs)
-		if err == nil && setup.Rank > 0 {
+		m.raw.connect(tree.Tree{Topology: topology, N: len(setup.Addrs)}, setup.Rank, addrs)
+		if setup.Rank > 0 {
 			go m.raw.serve() // this goroutine runs until the parent closes the connection
 		}
-		return true, err
-	})
+		return true
+	}))
 	worker.Order(w, "usage", ownUsage)
 	worker.Order(w, "broadcast", m.run)
-	return m.raw.addr(), nil
+	return m.raw.addr()
 }
 
 // member is a member of a group that takes part in collectives, and in a tree of plain TCP
@@ -69,44 +66,35 @@ type sums struct {
 	own      [8]byte
 }
 
-func newMember(setup memberSetup) (m *member, err error) {
-	m = &member{nodes: len(setup.Addrs), memory: make([]byte, bulk), done: make(chan error, 1)}
+func newMember(setup memberSetup) *member {
+	m := &member{nodes: len(setup.Addrs), memory: make([]byte, bulk), done: make(chan error, 1)}
 	m.states.New = func() any { return new(sums) }
 	self := setup.Addrs[setup.Rank]
-	if m.raw.listener, err = net.Listen("tcp", netip.AddrPortFrom(self, 0).String()); err != nil {
-		return nil, err
-	}
-	if m.node, err = newNodeWith(self, socklnd.Config{AcceptPort: setup.Port, BusyPoll: setup.BusyPoll}, lnd.Tunables{}); err != nil {
-		return nil, err
-	}
+	m.raw.listener = must(net.Listen("tcp", netip.AddrPortFrom(self, 0).String()))
+	m.node = newNodeWith(self, socklnd.Config{AcceptPort: setup.Port, BusyPoll: setup.BusyPoll}, lnd.Tunables{})
 	// The time-outs are so long that they do not expire on a busy machine.
-	m.agent, err = scoll.New(m.table, scoll.Config{
+	m.agent = must(scoll.New(m.table, scoll.Config{
 		RTT: collectiveTimeout / 10, Worker: func(f func()) { go f() },
-	})
-	if err != nil {
-		return nil, err
+	}))
+	succeed(m.agent.RegisterService(m.service()))
+	if setup.Rank == 0 {
+		m.create(setup)
 	}
-	if err := m.agent.RegisterService(m.service()); err != nil || setup.Rank > 0 {
-		return m, err
-	}
-	return m, m.create(setup)
+	return m
 }
 
 // create creates the group. The other members learn of it with the first broadcast.
-func (m *member) create(setup memberSetup) error {
+func (m *member) create(setup memberSetup) {
 	var targets []scoll.Target
 	for i, addr := range setup.Addrs {
 		targets = append(targets, scoll.Target{NID: nid.FromAddr(tcp, addr), Entities: []scoll.Entity{{byte(i)}}})
 	}
-	members, err := scoll.NewMembership(targets)
-	if err != nil {
-		return err
-	}
+	var err error
 	m.agent.CreateGroup(scoll.GroupConfig{
-		Service: collectiveService, Members: members, Tree: setup.Tree,
+		Service: collectiveService, Members: must(scoll.NewMembership(targets)), Tree: setup.Tree,
 		Done: func(g *scoll.Group, e error) { m.group, err = g, e }, // CreateGroup calls Done before it returns
 	})
-	return err
+	succeed(err)
 }
 
 func (m *member) service() scoll.Service {

@@ -29,39 +29,27 @@ func (m *rawMember) addr() netip.AddrPort { return m.listener.Addr().(*net.TCPAd
 
 // connect connects a member to its parent, and waits until its children have connected, each of
 // which sends its rank.
-func (m *rawMember) connect(t tree.Tree, rank int, addrs []netip.AddrPort) error {
+func (m *rawMember) connect(t tree.Tree, rank int, addrs []netip.AddrPort) {
 	var sum [8]byte
 	if parent, ok := t.Parent(rank); ok {
-		c, err := net.DialTimeout("tcp", addrs[parent].String(), collectiveTimeout)
-		if err != nil {
-			return err
-		}
-		m.parent = c
+		m.parent = must(net.DialTimeout("tcp", addrs[parent].String(), collectiveTimeout))
 		binary.LittleEndian.PutUint64(sum[:], uint64(rank))
-		if _, err := c.Write(sum[:]); err != nil {
-			return err
-		}
+		must(m.parent.Write(sum[:]))
 	}
 	children := t.AppendChildren(nil, rank)
 	byRank := make(map[int]net.Conn, len(children))
 	for range children {
-		c, err := m.listener.Accept()
-		if err != nil {
-			return err
-		}
-		if _, err := io.ReadFull(c, sum[:]); err != nil {
-			return err
-		}
+		c := must(m.listener.Accept())
+		must(io.ReadFull(c, sum[:]))
 		byRank[int(binary.LittleEndian.Uint64(sum[:]))] = c
 	}
 	for _, child := range children {
 		c := byRank[child.Rank]
 		if c == nil {
-			return fmt.Errorf("raw tree: %d is no child of %d", child.Rank, rank)
+			succeed(fmt.Errorf("raw tree: %d is no child of %d", child.Rank, rank))
 		}
 		m.children = append(m.children, c)
 	}
-	return nil
 }
 
 // serve handles broadcasts until the parent closes the connection.

@@ -11,8 +11,8 @@ import (
 )
 
 // zoneID returns the ID of the member with an address.
-func zoneID(addr netip.Addr) (zone.ID, error) {
-	return zone.NewID(addr.String(), nid.FromAddr(tcp, addr))
+func zoneID(addr netip.Addr) zone.ID {
+	return must(zone.NewID(addr.String(), nid.FromAddr(tcp, addr)))
 }
 
 // zoneAgents starts a member of the same zone on each node; all join through the first one.
@@ -20,7 +20,7 @@ func zoneAgents(a *agents) {
 	var all []*zone.Agent
 	var ids []zone.ID
 	for i, n := range a.nodes {
-		self := must(zoneID(n.id.NID.Addr()))
+		self := zoneID(n.id.NID.Addr())
 		ids = append(ids, self)
 		agent := must(zone.New(n.table, zone.Config{
 			Zone: "bench", Self: self, Bootstrap: ids[:1], Heartbeat: agentHeartbeat, Seed: uint64(i + 1),
