@@ -58,33 +58,27 @@ var actions = []struct {
 	{"cut", "NODES -> NODES", "nothing gets through in this direction", (*cursor).cut},
 	{"stall", "NODES -> NODES for TIME", "all messages in this direction wait, and leave when the time is over", (*cursor).stall},
 	{"heal", "", "end partitions and cuts", func(*cursor, *action) {}},
-	{"link", "NODES -> NODES CHANGE", "change the network between these nodes, in this direction", nil},
+	{"link", "NODES -> NODES CHANGE", "change the network between these nodes, in this direction", (*cursor).link},
 	{"links", "reset", "undo every change of links between nodes", func(c *cursor, _ *action) { c.want("reset") }},
-	{"access", "NODES rate R", "change the bandwidth of these nodes", nil},
+	{"access", "NODES rate R", "change the bandwidth of these nodes", (*cursor).access},
 	{"do", "NODES VERB [ARGUMENT ...]", "a command of the protocol", nil},
 }
 
 // action parses an action, up to the end of the line.
 func (c *cursor) action(p *Protocol) action {
-	verbs := make([]string, len(actions))
-	for i, a := range actions {
-		verbs[i] = a.verb
+	var verbs []string
+	for _, a := range actions {
+		verbs = append(verbs, a.verb)
 	}
-	column := c.here().column
-	verb := c.choice("action", verbs)
-	a := action{verb: verb, column: column}
-	switch i := slices.Index(verbs, verb); {
+	a := action{column: c.here().column}
+	a.verb = c.choice("action", verbs)
+	switch i := slices.Index(verbs, a.verb); {
 	case i < 0:
-	case verb == "link":
-		a = c.linkAction()
-	case verb == "access":
-		a = c.accessAction()
-	case verb == "do":
+	case a.verb == "do":
 		c.command(&a, p)
 	default:
 		actions[i].parse(c, &a)
 	}
-	a.column = column
 	return a
 }
 
@@ -145,29 +139,20 @@ func (c *cursor) stall(a *action) {
 	a.time = c.period()
 }
 
-func (c *cursor) linkAction() action {
-	a := action{verb: "link", column: c.here().column}
-	a.nodes = c.set()
-	c.want("->")
-	a.to = c.set()
+func (c *cursor) link(a *action) {
+	c.cut(a)
 	a.change = c.change()
-	return a
 }
 
-func (c *cursor) accessAction() action {
-	a := action{verb: "access", column: c.here().column}
+func (c *cursor) access(a *action) {
 	a.nodes = c.set()
 	c.want("rate")
 	a.rate = c.rate()
-	return a
 }
 
 func (c *cursor) command(a *action, p *Protocol) {
 	a.nodes = c.set()
-	names := make([]string, len(p.Verbs))
-	for i, v := range p.Verbs {
-		names[i] = v.Name
-	}
+	names := texts(p.Verbs, func(v Verb) string { return v.Name })
 	verb := c.choice("verb of "+p.Name, names)
 	i := slices.Index(names, verb)
 	if i < 0 {
@@ -210,11 +195,7 @@ func (a *action) String() string {
 	case "slow":
 		return join(a.verb, a.nodes.String(), formatTime(a.time))
 	case "partition":
-		sets := make([]string, len(a.sets))
-		for i, s := range a.sets {
-			sets[i] = s.String()
-		}
-		return join(a.verb, strings.Join(sets, " | "))
+		return join(a.verb, strings.Join(texts(a.sets, set.String), " | "))
 	case "cut":
 		return join(a.verb, a.nodes.String(), "->", a.to.String())
 	case "stall":

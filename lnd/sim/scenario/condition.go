@@ -62,12 +62,7 @@ func (p *Protocol) AllConditions() []Condition {
 }
 
 func (p *Protocol) conditionNames() []string {
-	list := p.AllConditions()
-	names := make([]string, len(list))
-	for i, c := range list {
-		names[i] = c.Name
-	}
-	return names
+	return texts(p.AllConditions(), func(c Condition) string { return c.Name })
 }
 
 // Quantities are all quantities that a scenario file of this protocol can compare with a number.
@@ -80,12 +75,7 @@ func (p *Protocol) Quantities() []Quantity {
 }
 
 func (p *Protocol) quantityNames() []string {
-	list := p.Quantities()
-	names := make([]string, len(list))
-	for i, q := range list {
-		names[i] = q.Name
-	}
-	return names
+	return texts(p.Quantities(), func(q Quantity) string { return q.Name })
 }
 
 // holds evaluates the claim at the present instant.

@@ -22,13 +22,7 @@ func (e *Error) Error() string {
 // Errors is everything that is wrong with a file, in order, at least one.
 type Errors []*Error
 
-func (e Errors) Error() string {
-	lines := make([]string, len(e))
-	for i, one := range e {
-		lines[i] = one.Error()
-	}
-	return strings.Join(lines, "\n")
-}
+func (e Errors) Error() string { return strings.Join(texts(e, (*Error).Error), "\n") }
 
 // Unwrap returns the errors of the list.
 func (e Errors) Unwrap() []error {

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 )
@@ -75,21 +76,14 @@ func (f *File) Format() []byte {
 }
 
 // faults returns the lines that have a fault.
-func (f *File) faults() []*line {
-	var list []*line
-	for i := range f.lines {
-		if f.lines[i].fault != nil {
-			list = append(list, &f.lines[i])
-		}
-	}
-	return list
-}
+func (f *File) faults() []*line { return f.which(func(l *line) bool { return l.fault != nil }) }
 
 // checks returns the lines that have a check.
-func (f *File) checks() []*line {
-	var list []*line
+func (f *File) checks() []*line { return f.which(func(l *line) bool { return l.check != nil }) }
+
+func (f *File) which(is func(*line) bool) (list []*line) {
 	for i := range f.lines {
-		if f.lines[i].check != nil {
+		if is(&f.lines[i]) {
 			list = append(list, &f.lines[i])
 		}
 	}
@@ -101,15 +95,14 @@ func (f *File) Faults() int { return len(f.faults()) }
 
 // join joins the parts of a statement that are not empty.
 func join(parts ...string) string {
-	var b strings.Builder
-	for _, p := range parts {
-		if p == "" {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(p)
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == "" }), " ")
+}
+
+// texts returns the text of each element of a list.
+func texts[T any](list []T, text func(T) string) []string {
+	all := make([]string, len(list))
+	for i, one := range list {
+		all[i] = text(one)
 	}
-	return b.String()
+	return all
 }

@@ -101,10 +101,7 @@ func (p *parser) lastFault() *fault {
 
 // protocol parses the first statement, which names the protocol.
 func (p *parser) protocol(c *cursor, l *line) {
-	names := make([]string, len(p.protocols))
-	for i, pr := range p.protocols {
-		names[i] = pr.Name
-	}
+	names := texts(p.protocols, func(pr *Protocol) string { return pr.Name })
 	first := c.take("protocol NAME")
 	if first.text != "protocol" {
 		c.fail(first, "the first line is %q: want protocol NAME, one of %s", first.text, strings.Join(names, ", "))

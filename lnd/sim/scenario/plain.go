@@ -14,26 +14,18 @@ func (f *File) Expand(nodes int, seed uint64) (*File, error) {
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	p := f.copy()
+	p := *f
 	p.Nodes, p.Seed = nodes, seed
-	p.lines = p.head()
+	var lines []line
 	for i := range steps {
 		s := &steps[i]
 		l := line{fault: &fault{at: s.at, do: s.action}}
 		if s.line.fault.when == whenAt {
 			l.comment = s.line.comment
 		}
-		p.lines = append(p.lines, l)
+		lines = append(lines, l)
 	}
-	p.lines = append(p.lines, f.tail()...)
-	p.number()
-	return p, nil
-}
-
-// copy returns a file that can be changed apart from f.
-func (f *File) copy() *File {
-	c := *f
-	return &c
+	return p.with(lines), nil
 }
 
 // head returns the lines before the first fault or check. In them, the settings nodes and seed have
@@ -108,14 +100,10 @@ func (f *File) number() {
 	}
 }
 
-// with returns the file with the given faults, which are of kind whenAt, in place of its own.
-func (f *File) with(faults []*fault) *File {
-	p := f.copy()
-	p.lines = f.head()
-	for _, one := range faults {
-		p.lines = append(p.lines, line{fault: one})
-	}
-	p.lines = append(p.lines, f.tail()...)
+// with returns the file with the given lines, whose faults are of kind whenAt, in place of its own faults.
+func (f *File) with(faults []line) *File {
+	p := *f
+	p.lines = slices.Concat(f.head(), faults, f.tail())
 	p.number()
-	return p
+	return &p
 }

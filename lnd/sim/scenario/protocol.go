@@ -74,11 +74,7 @@ func ParseLevel(text string) (Level, bool) {
 
 // refuse returns the error for a level at which a protocol does not run.
 func (p *Protocol) refuse(l Level) error {
-	names := make([]string, len(p.Levels))
-	for i, l := range p.Levels {
-		names[i] = l.String()
-	}
-	return fmt.Errorf("protocol %s does not run on %v: want %s", p.Name, l, strings.Join(names, ", "))
+	return fmt.Errorf("protocol %s does not run on %v: want %s", p.Name, l, strings.Join(texts(p.Levels, Level.String), ", "))
 }
 
 // Option is a parameter of a protocol: "set NAME VALUE".

@@ -121,10 +121,7 @@ func (p *parser) run(c *cursor) string {
 
 func (p *parser) set(c *cursor) string {
 	options := p.file.Protocol.Options
-	names := make([]string, len(options))
-	for i, o := range options {
-		names[i] = o.Name
-	}
+	names := texts(options, func(o Option) string { return o.Name })
 	name := c.choice("option of "+p.file.Protocol.Name, names)
 	i := slices.Index(names, name)
 	if i < 0 {
@@ -138,9 +135,7 @@ func (p *parser) set(c *cursor) string {
 func (p *parser) link(c *cursor) string {
 	s := &p.file.settings
 	if w := c.here().text; w == "all" || w != "" && w[0] >= '0' && w[0] <= '9' || w == "any" {
-		a := c.linkAction()
-		s.links = append(s.links, lineAction{c.line, a})
-		return strings.TrimPrefix(a.String(), "link ")
+		return p.change(c, "link", (*cursor).link)
 	}
 	if s.link.Fields != 0 {
 		c.fail(c.here(), "link for all nodes is given twice: want all its words in one line")
@@ -149,12 +144,19 @@ func (p *parser) link(c *cursor) string {
 	return s.link.String()
 }
 
+// change parses the arguments of an action that some nodes' links have from the beginning on, and returns them in
+// their usual form.
+func (p *parser) change(c *cursor, verb string, parse func(*cursor, *action)) string {
+	a := action{verb: verb, column: c.here().column}
+	parse(c, &a)
+	p.file.settings.links = append(p.file.settings.links, lineAction{c.line, a})
+	return strings.TrimPrefix(a.String(), verb+" ")
+}
+
 func (p *parser) access(c *cursor) string {
 	s := &p.file.settings
 	if c.here().text != "rate" {
-		a := c.accessAction()
-		s.links = append(s.links, lineAction{c.line, a})
-		return strings.TrimPrefix(a.String(), "access ")
+		return p.change(c, "access", (*cursor).access)
 	}
 	p.once(c, "access")
 	c.want("rate")

@@ -115,8 +115,11 @@ func (s *shrinker) leaveOut() (err error) {
 
 // file returns the file with only these faults and commands, in order of time.
 func (s *shrinker) file(faults, commands []*fault) *File {
-	all := slices.Concat(faults, commands)
-	slices.SortStableFunc(all, func(a, b *fault) int { return cmp.Compare(a.at, b.at) })
+	var all []line
+	for _, one := range slices.Concat(faults, commands) {
+		all = append(all, line{fault: one})
+	}
+	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.fault.at, b.fault.at) })
 	return s.plain.with(all)
 }
 
