@@ -32,12 +32,12 @@ func writeMulticast(t *testing.T) (file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := ksock.Datagram{Payload: []byte("hello"), Header: wire.Header{
+	d := wire.Datagram{Payload: []byte("hello"), Header: wire.Header{
 		SrcNID: nid.MustParse("10.0.0.1@tcp"), DestNID: nid.MustParse("239.76.0.5@tcp"),
 		SrcPID: nid.LustrePID, DestPID: nid.LustrePID, PayloadLength: 5,
 	}}
 	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: 7, Portal: 63})
-	b, err := d.AppendBinary(nil)
+	b, err := ksock.Datagrams.Append(nil, &d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,14 +118,14 @@ func concealDatagram(pieces [][]byte) []byte {
 
 // datagramHeaders returns the length of what precedes the payload of a datagram.
 func datagramHeaders(b []byte) int {
-	if len(b) < ksock.DatagramPrefixSize {
+	if len(b) < wire.DatagramPrefixSize {
 		return 0
 	}
 	size := int(binary.LittleEndian.Uint16(b[6:]))
 	if size != wire.HeaderSize && size != wire.LargeHeaderSize {
 		return 0
 	}
-	return ksock.DatagramPrefixSize + size
+	return wire.DatagramPrefixSize + size
 }
 
 // concealPacket returns a packet of RoCEv2 without the payload of LNet and the keys of

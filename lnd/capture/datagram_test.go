@@ -26,7 +26,7 @@ import (
 // datagram returns a multicast PUT, and the addresses that it goes from and to.
 func datagram(t testing.TB, src, group, payload string) (from, to netip.AddrPort, b []byte) {
 	t.Helper()
-	d := ksock.Datagram{Payload: []byte(payload), Header: wire.Header{
+	d := wire.Datagram{Payload: []byte(payload), Header: wire.Header{
 		SrcNID: nid.MustParse(src + "@tcp"), DestNID: nid.MustParse(group + "@tcp"),
 		SrcPID: nid.LustrePID, DestPID: nid.LustrePID, PayloadLength: uint32(len(payload)),
 	}}
@@ -34,7 +34,7 @@ func datagram(t testing.TB, src, group, payload string) (from, to netip.AddrPort
 	from = netip.AddrPortFrom(netip.MustParseAddr(src), 40000)
 	to = netip.AddrPortFrom(netip.MustParseAddr(group), 10988)
 	d.Large = from.Addr().Is6()
-	b, err := d.AppendBinary(nil)
+	b, err := ksock.Datagrams.Append(nil, &d)
 	if err != nil {
 		t.Fatal(err)
 	}

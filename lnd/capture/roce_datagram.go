@@ -5,7 +5,6 @@ import (
 	"net/netip"
 
 	"ulnet/lnd/o2iblnd/kib"
-	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnd/verbs/ibta"
 )
 
@@ -15,12 +14,12 @@ import (
 func (r *roce) datagram(f *roceFrame) {
 	c := unconnected(f)
 	r.emitPacket(c, Initiator, f)
-	if f.err != nil || len(f.Payload) < 4 || binary.LittleEndian.Uint32(f.Payload) != kib.DatagramMagic {
+	if f.err != nil || len(f.Payload) < 4 || binary.LittleEndian.Uint32(f.Payload) != kib.Datagrams.Magic {
 		return
 	}
 	rec := &Record{Kind: Message, Stamp: f.at, Conn: &c.Conn, Datagram: true, Raw: f.Payload}
 	rec.Length = uint64(len(f.Payload) + f.gap)
-	rec.parseKibDatagram(f.Payload, r.d.opt.KeepPayload)
+	rec.parseDatagram(&kib.Datagrams, f.Payload, r.d.opt.KeepPayload)
 	r.d.deliver(rec)
 }
 
@@ -35,12 +34,4 @@ func unconnected(f *roceFrame) *roceConn {
 // isDatagram reports whether a packet goes to a multicast group.
 func (f *roceFrame) isDatagram() bool {
 	return f.OpCode.IsUD() && f.DestQP == ibta.MulticastQPN && f.dst.IsMulticast()
-}
-
-// parseKibDatagram reads a datagram of o2iblnd as far as it makes sense and was
-// captured.
-func (r *Record) parseKibDatagram(b []byte, keep int) {
-	var g kib.Datagram
-	err := kib.ParseDatagram(b, &g)
-	r.takeDatagram(&ksock.Datagram{Header: g.Header, Payload: g.Payload}, err, b, keep)
 }

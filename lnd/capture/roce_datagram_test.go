@@ -24,12 +24,12 @@ var (
 // roceDatagram makes a datagram of o2iblnd with five bytes of payload.
 func roceDatagram(t testing.TB) []byte {
 	t.Helper()
-	d := kib.Datagram{Payload: []byte("hello"), Header: wire.Header{
+	d := wire.Datagram{Payload: []byte("hello"), Header: wire.Header{
 		SrcNID: nid.MustParse("10.0.0.1@o2ib"), DestNID: nid.MustParse("239.76.0.5@o2ib"),
 		SrcPID: nid.LustrePID, DestPID: nid.LustrePID, PayloadLength: 5,
 	}}
 	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: 5, Portal: 60})
-	b, err := d.AppendBinary(nil)
+	b, err := kib.Datagrams.Append(nil, &d)
 	if err != nil {
 		t.Fatal(err)
 	}

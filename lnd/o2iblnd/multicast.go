@@ -16,6 +16,7 @@ import (
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // The addresses of groups, unless the configuration has others, are organization-local (RFC
@@ -55,7 +56,7 @@ type casting struct {
 	// taken and datagram are used only in the upcalls for arriving datagrams, of which one runs at a
 	// time.
 	taken    lnd.Delivery
-	datagram kib.Datagram
+	datagram wire.Datagram
 
 	joined atomic.Pointer[[]lnd.Group] // a copy of groups, to be read without mu
 	// Counters that Snapshot reports.

@@ -13,8 +13,8 @@ import (
 )
 
 // castFrom makes a datagram to group 5 of the default range.
-func castFrom(src string) *kib.Datagram {
-	g := &kib.Datagram{Payload: []byte("hello"), Header: wire.Header{
+func castFrom(src string) *wire.Datagram {
+	g := &wire.Datagram{Payload: []byte("hello"), Header: wire.Header{
 		SrcNID: nid.MustParse(src), DestNID: nid.MustParse("239.76.0.5@o2ib"),
 		SrcPID: nid.LustrePID, DestPID: nid.LustrePID, PayloadLength: 5,
 	}}
@@ -25,10 +25,10 @@ func castFrom(src string) *kib.Datagram {
 // hostile lists datagrams that are dropped, each with the reason.
 var hostile = []struct {
 	name string
-	head func(g *kib.Datagram) // edits the datagram before it is encoded
-	tail func(b []byte) []byte // edits the encoded bytes
-	from string                // source IP address of the packet; empty: 10.0.0.2
-	to   string                // destination of the packet; empty: group 5; "node": this node
+	head func(g *wire.Datagram) // edits the datagram before it is encoded
+	tail func(b []byte) []byte  // edits the encoded bytes
+	from string                 // source IP address of the packet; empty: 10.0.0.2
+	to   string                 // destination of the packet; empty: group 5; "node": this node
 	want Reason
 }{
 	{name: "good", want: ReasonNone},
@@ -40,25 +40,25 @@ var hostile = []struct {
 	{name: "header size", tail: func(b []byte) []byte { b[6] = 96; return b }, want: DatagramHeader},
 	{name: "payload cut", tail: func(b []byte) []byte { return b[:len(b)-1] }, want: DatagramLength},
 	{name: "payload too long", tail: func(b []byte) []byte { return append(b, 0) }, want: DatagramLength},
-	{name: "huge payload length", head: func(g *kib.Datagram) { g.Header.PayloadLength = 1<<32 - 1 }, want: DatagramLength},
-	{name: "GET", head: func(g *kib.Datagram) { g.Header.SetGet(wire.GetCmd{}) }, want: DatagramType},
-	{name: "ACK", head: func(g *kib.Datagram) { g.Header.SetAck(wire.AckCmd{}) }, want: DatagramType},
-	{name: "no type", head: func(g *kib.Datagram) { g.Header.Type = 1 << 31 }, want: DatagramType},
-	{name: "wants an ACK", head: func(g *kib.Datagram) { g.Header.SetPut(wire.PutCmd{}) }, want: DatagramType},
-	{name: "in our name", head: func(g *kib.Datagram) { g.Header.SrcNID = nid.MustParse("10.0.0.1@o2ib") }, want: DatagramOwn},
-	{name: "in another's name", head: func(g *kib.Datagram) { g.Header.SrcNID = nid.MustParse("10.0.0.3@o2ib") }, want: DatagramSource},
+	{name: "huge payload length", head: func(g *wire.Datagram) { g.Header.PayloadLength = 1<<32 - 1 }, want: DatagramLength},
+	{name: "GET", head: func(g *wire.Datagram) { g.Header.SetGet(wire.GetCmd{}) }, want: DatagramType},
+	{name: "ACK", head: func(g *wire.Datagram) { g.Header.SetAck(wire.AckCmd{}) }, want: DatagramType},
+	{name: "no type", head: func(g *wire.Datagram) { g.Header.Type = 1 << 31 }, want: DatagramType},
+	{name: "wants an ACK", head: func(g *wire.Datagram) { g.Header.SetPut(wire.PutCmd{}) }, want: DatagramType},
+	{name: "in our name", head: func(g *wire.Datagram) { g.Header.SrcNID = nid.MustParse("10.0.0.1@o2ib") }, want: DatagramOwn},
+	{name: "in another's name", head: func(g *wire.Datagram) { g.Header.SrcNID = nid.MustParse("10.0.0.3@o2ib") }, want: DatagramSource},
 	{name: "from elsewhere", from: "10.0.0.3", want: DatagramSource},
 	{name: "from nowhere", from: "-", want: DatagramSource},
-	{name: "from another net", head: func(g *kib.Datagram) { g.Header.SrcNID = nid.MustParse("10.0.0.2@o2ib1") }, want: DatagramSource},
-	{name: "from tcp", head: func(g *kib.Datagram) { g.Header.SrcNID = nid.MustParse("10.0.0.2@tcp") }, want: DatagramSource},
-	{name: "from nobody", head: func(g *kib.Datagram) { g.Header.SrcNID = nid.NID{} }, want: DatagramSource},
-	{name: "for another net", head: func(g *kib.Datagram) { g.Header.DestNID = nid.MustParse("239.76.0.5@o2ib1") }, want: DatagramNet},
-	{name: "names another group", head: func(g *kib.Datagram) { g.Header.DestNID = nid.MustParse("239.76.0.6@o2ib") }, want: DatagramGroup},
-	{name: "names a node", head: func(g *kib.Datagram) { g.Header.DestNID = nid.MustParse("10.0.0.1@o2ib") }, want: DatagramGroup},
+	{name: "from another net", head: func(g *wire.Datagram) { g.Header.SrcNID = nid.MustParse("10.0.0.2@o2ib1") }, want: DatagramSource},
+	{name: "from tcp", head: func(g *wire.Datagram) { g.Header.SrcNID = nid.MustParse("10.0.0.2@tcp") }, want: DatagramSource},
+	{name: "from nobody", head: func(g *wire.Datagram) { g.Header.SrcNID = nid.NID{} }, want: DatagramSource},
+	{name: "for another net", head: func(g *wire.Datagram) { g.Header.DestNID = nid.MustParse("239.76.0.5@o2ib1") }, want: DatagramNet},
+	{name: "names another group", head: func(g *wire.Datagram) { g.Header.DestNID = nid.MustParse("239.76.0.6@o2ib") }, want: DatagramGroup},
+	{name: "names a node", head: func(g *wire.Datagram) { g.Header.DestNID = nid.MustParse("10.0.0.1@o2ib") }, want: DatagramGroup},
 	{name: "sent to another group", to: "239.76.0.6", want: DatagramGroup},
-	{name: "to a group that was not joined", head: func(g *kib.Datagram) { g.Header.DestNID = nid.MustParse("239.76.0.7@o2ib") }, to: "239.76.0.7", want: DatagramGroup},
+	{name: "to a group that was not joined", head: func(g *wire.Datagram) { g.Header.DestNID = nid.MustParse("239.76.0.7@o2ib") }, to: "239.76.0.7", want: DatagramGroup},
 	{name: "sent to the node", to: "node", want: DatagramGroup},
-	{name: "sent to the node, and names it", head: func(g *kib.Datagram) { g.Header.DestNID = nid.MustParse("10.0.0.1@o2ib") }, to: "node", want: DatagramGroup},
+	{name: "sent to the node, and names it", head: func(g *wire.Datagram) { g.Header.DestNID = nid.MustParse("10.0.0.1@o2ib") }, to: "node", want: DatagramGroup},
 }
 
 // encodeHostile returns the bytes of row i of hostile.
@@ -68,7 +68,7 @@ func encodeHostile(t testing.TB, i int) []byte {
 	if f := hostile[i].head; f != nil {
 		f(g)
 	}
-	b, err := g.AppendBinary(nil)
+	b, err := kib.Datagrams.Append(nil, g)
 	if err != nil {
 		t.Fatal(err)
 	}

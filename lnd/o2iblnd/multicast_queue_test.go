@@ -15,14 +15,15 @@ import (
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // bitsOf returns the match bits of datagrams.
 func bitsOf(t *testing.T, sent [][]byte) (list []uint64) {
 	t.Helper()
 	for _, b := range sent {
-		var g kib.Datagram
-		if err := kib.ParseDatagram(b, &g); err != nil {
+		var g wire.Datagram
+		if err := kib.Datagrams.Parse(b, &g); err != nil {
 			t.Fatal(err)
 		}
 		list = append(list, g.Header.Put().MatchBits)
@@ -233,7 +234,7 @@ func TestSlowJoin(t *testing.T) {
 	joined := make(chan error)
 	go func() { joined <- ni.Join(5) }()
 	<-u.held
-	if in := castFrom("10.0.0.2@o2ib"); ni.cast.inspect(castArrival(t, in), new(kib.Datagram)) != ReasonNone {
+	if in := castFrom("10.0.0.2@o2ib"); ni.cast.inspect(castArrival(t, in), new(wire.Datagram)) != ReasonNone {
 		t.Error("what arrives is dropped")
 	}
 	m := castMessage(ni, 1)
@@ -251,9 +252,9 @@ func TestSlowJoin(t *testing.T) {
 }
 
 // castArrival makes the completion with which g arrives.
-func castArrival(t *testing.T, g *kib.Datagram) *verbs.Completion {
+func castArrival(t *testing.T, g *wire.Datagram) *verbs.Completion {
 	t.Helper()
-	b, err := g.AppendBinary(nil)
+	b, err := kib.Datagrams.Append(nil, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +302,7 @@ func TestCastAllocations(t *testing.T) {
 	ni.cast.setGroups([]lnd.Group{5})
 	g := castFrom("10.0.0.2@o2ib")
 	g.Payload, g.Header.PayloadLength = make([]byte, 100), 100
-	b, err := g.AppendBinary(nil)
+	b, err := kib.Datagrams.Append(nil, g)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func (c *casting) arrive(in *verbs.Completion) {
 
 // inspect parses a datagram and says why it is to be dropped. Every host can send one, so
 // its header has to agree with the addresses of the packet.
-func (c *casting) inspect(in *verbs.Completion, g *kib.Datagram) Reason {
+func (c *casting) inspect(in *verbs.Completion, g *wire.Datagram) Reason {
 	if why := parseDatagram(in.Buffer.Bytes, g); why != ReasonNone {
 		return why
 	}
@@ -65,15 +65,15 @@ func (c *casting) inspect(in *verbs.Completion, g *kib.Datagram) Reason {
 }
 
 // parseDatagram parses b into g and returns ReasonNone if it is valid.
-func parseDatagram(b []byte, g *kib.Datagram) Reason {
-	switch err := kib.ParseDatagram(b, g); {
+func parseDatagram(b []byte, g *wire.Datagram) Reason {
+	switch err := kib.Datagrams.Parse(b, g); {
 	case err == nil:
 		return ReasonNone
-	case errors.Is(err, kib.ErrDatagramMagic):
+	case errors.Is(err, kib.Datagrams.ErrMagic):
 		return DatagramForeign
-	case errors.Is(err, kib.ErrDatagramVersion):
+	case errors.Is(err, wire.ErrDatagramVersion):
 		return DatagramVersion
-	case errors.Is(err, kib.ErrDatagramLength):
+	case errors.Is(err, wire.ErrDatagramLength):
 		return DatagramLength
 	case errors.Is(err, kib.ErrShort):
 		return DatagramCut

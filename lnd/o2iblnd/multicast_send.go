@@ -153,7 +153,7 @@ func (c *casting) post(m *lnd.Message, id uint8) error {
 		return c.failed(DatagramFailed, m, err)
 	}
 	s := &c.sending
-	head, err := kib.AppendDatagram(s.head[:0], &m.Header)
+	head, err := kib.Datagrams.AppendHeaders(s.head[:0], &m.Header, false)
 	if err != nil {
 		return newError(BadHeader, m.Target, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // The multicast addresses of groups, and the port that datagrams go to.
@@ -111,9 +111,9 @@ func (c *casting) setLimit(mtu int) {
 // fragments.
 func (c *casting) payloadLimit(mtu int) int64 {
 	const ip4, ip6, udp = 20, 40, 8
-	headers := ip4 + udp + ksock.DatagramOverhead(false)
+	headers := ip4 + udp + wire.DatagramOverhead(false)
 	if c.large {
-		headers = ip6 + udp + ksock.DatagramOverhead(true)
+		headers = ip6 + udp + wire.DatagramOverhead(true)
 	}
 	return int64(max(min(mtu, 1<<16-1)-headers, 0))
 }
@@ -185,13 +185,13 @@ func (c *casting) listen() error {
 		return nil
 	}
 	cfg := &c.ni.cfg
-	longest := max(ksock.DatagramOverhead(c.large)+int(c.limit.Load()), jumbo)
+	longest := max(wire.DatagramOverhead(c.large)+int(c.limit.Load()), jumbo)
 	rx, err := newDatagramReader(c.ni.addr, cfg.MulticastPort, cfg.MulticastRxBuffer, longest, c.ni.polling)
 	if err != nil {
 		return err
 	}
 	c.rx = rx
-	c.room.Store(int64(longest - ksock.DatagramOverhead(c.large)))
+	c.room.Store(int64(longest - wire.DatagramOverhead(c.large)))
 	c.ni.tasks.Go(func() { c.receive(rx) })
 	return nil
 }

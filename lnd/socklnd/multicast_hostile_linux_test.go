@@ -38,8 +38,8 @@ func stranger(t testing.TB) *datagramWriter {
 }
 
 // castFrom makes a datagram to group 5 of the default range.
-func castFrom(src string) *ksock.Datagram {
-	g := &ksock.Datagram{Payload: []byte("hello"), Header: wire.Header{
+func castFrom(src string) *wire.Datagram {
+	g := &wire.Datagram{Payload: []byte("hello"), Header: wire.Header{
 		SrcNID: nid.MustParse(src), DestNID: nid.MustParse("239.76.0.5@tcp"),
 		SrcPID: nid.LustrePID, DestPID: nid.LustrePID, PayloadLength: 5,
 	}}
@@ -47,9 +47,9 @@ func castFrom(src string) *ksock.Datagram {
 	return g
 }
 
-func encode(t testing.TB, g *ksock.Datagram) []byte {
+func encode(t testing.TB, g *wire.Datagram) []byte {
 	t.Helper()
-	b, err := g.AppendBinary(nil)
+	b, err := ksock.Datagrams.Append(nil, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +59,9 @@ func encode(t testing.TB, g *ksock.Datagram) []byte {
 // hostile lists datagrams that are dropped, each with the reason.
 var hostile = []struct {
 	name string
-	head func(g *ksock.Datagram) // edits the datagram before it is encoded
-	tail func(b []byte) []byte   // edits the encoded bytes
-	to   string                  // destination; empty: group 5
+	head func(g *wire.Datagram) // edits the datagram before it is encoded
+	tail func(b []byte) []byte  // edits the encoded bytes
+	to   string                 // destination; empty: group 5
 	want Reason
 }{
 	{name: "good", want: ReasonNone},
@@ -70,23 +70,23 @@ var hostile = []struct {
 	{name: "another protocol", tail: func([]byte) []byte { return bytes.Repeat([]byte("x"), 500) }, want: DatagramForeign},
 	{name: "version", tail: func(b []byte) []byte { b[4] = 2; return b }, want: DatagramVersion},
 	{name: "header size", tail: func(b []byte) []byte { b[6] = 80; return b }, want: DatagramHeader},
-	{name: "large header", head: func(g *ksock.Datagram) { g.Large = true }, want: DatagramHeader},
+	{name: "large header", head: func(g *wire.Datagram) { g.Large = true }, want: DatagramHeader},
 	{name: "payload cut", tail: func(b []byte) []byte { return b[:len(b)-1] }, want: DatagramLength},
 	{name: "payload too long", tail: func(b []byte) []byte { return append(b, 0) }, want: DatagramLength},
-	{name: "huge payload length", head: func(g *ksock.Datagram) { g.Header.PayloadLength = 1<<32 - 1 }, want: DatagramLength},
-	{name: "GET", head: func(g *ksock.Datagram) { g.Header.SetGet(wire.GetCmd{}) }, want: DatagramType},
-	{name: "ACK", head: func(g *ksock.Datagram) { g.Header.SetAck(wire.AckCmd{}) }, want: DatagramType},
-	{name: "no type", head: func(g *ksock.Datagram) { g.Header.Type = 1 << 31 }, want: DatagramType},
-	{name: "wants an ACK", head: func(g *ksock.Datagram) { g.Header.SetPut(wire.PutCmd{}) }, want: DatagramType},
-	{name: "in our name", head: func(g *ksock.Datagram) { g.Header.SrcNID = nid.MustParse("127.0.0.1@tcp") }, want: DatagramOwn},
-	{name: "in another's name", head: func(g *ksock.Datagram) { g.Header.SrcNID = nid.MustParse("127.0.0.3@tcp") }, want: DatagramSource},
-	{name: "from another net", head: func(g *ksock.Datagram) { g.Header.SrcNID = nid.MustParse("127.0.0.2@tcp1") }, want: DatagramSource},
-	{name: "from nobody", head: func(g *ksock.Datagram) { g.Header.SrcNID = nid.NID{} }, want: DatagramSource},
-	{name: "for another net", head: func(g *ksock.Datagram) { g.Header.DestNID = nid.MustParse("239.76.0.5@tcp1") }, want: DatagramNet},
-	{name: "names another group", head: func(g *ksock.Datagram) { g.Header.DestNID = nid.MustParse("239.76.0.6@tcp") }, want: DatagramGroup},
-	{name: "names a node", head: func(g *ksock.Datagram) { g.Header.DestNID = nid.MustParse("127.0.0.1@tcp") }, want: DatagramGroup},
+	{name: "huge payload length", head: func(g *wire.Datagram) { g.Header.PayloadLength = 1<<32 - 1 }, want: DatagramLength},
+	{name: "GET", head: func(g *wire.Datagram) { g.Header.SetGet(wire.GetCmd{}) }, want: DatagramType},
+	{name: "ACK", head: func(g *wire.Datagram) { g.Header.SetAck(wire.AckCmd{}) }, want: DatagramType},
+	{name: "no type", head: func(g *wire.Datagram) { g.Header.Type = 1 << 31 }, want: DatagramType},
+	{name: "wants an ACK", head: func(g *wire.Datagram) { g.Header.SetPut(wire.PutCmd{}) }, want: DatagramType},
+	{name: "in our name", head: func(g *wire.Datagram) { g.Header.SrcNID = nid.MustParse("127.0.0.1@tcp") }, want: DatagramOwn},
+	{name: "in another's name", head: func(g *wire.Datagram) { g.Header.SrcNID = nid.MustParse("127.0.0.3@tcp") }, want: DatagramSource},
+	{name: "from another net", head: func(g *wire.Datagram) { g.Header.SrcNID = nid.MustParse("127.0.0.2@tcp1") }, want: DatagramSource},
+	{name: "from nobody", head: func(g *wire.Datagram) { g.Header.SrcNID = nid.NID{} }, want: DatagramSource},
+	{name: "for another net", head: func(g *wire.Datagram) { g.Header.DestNID = nid.MustParse("239.76.0.5@tcp1") }, want: DatagramNet},
+	{name: "names another group", head: func(g *wire.Datagram) { g.Header.DestNID = nid.MustParse("239.76.0.6@tcp") }, want: DatagramGroup},
+	{name: "names a node", head: func(g *wire.Datagram) { g.Header.DestNID = nid.MustParse("127.0.0.1@tcp") }, want: DatagramGroup},
 	{name: "sent to the node", to: "127.0.0.1", want: DatagramGroup},
-	{name: "sent to the node, and names it", head: func(g *ksock.Datagram) { g.Header.DestNID = nid.MustParse("127.0.0.1@tcp") }, to: "127.0.0.1", want: DatagramGroup},
+	{name: "sent to the node, and names it", head: func(g *wire.Datagram) { g.Header.DestNID = nid.MustParse("127.0.0.1@tcp") }, to: "127.0.0.1", want: DatagramGroup},
 }
 
 // TestHostileDatagrams: each datagram of hostile is dropped and counted, unless its reason is ReasonNone,
@@ -143,7 +143,7 @@ func TestDatagramsElsewhere(t *testing.T) {
 		bytes: encode(t, castFrom("127.0.0.2@tcp")), from: netip.MustParseAddrPort("127.0.0.2:5000"),
 		to: netip.MustParseAddr("239.76.0.5"), index: int(c.index.Load()),
 	}
-	var g ksock.Datagram
+	var g wire.Datagram
 	for _, tt := range []struct {
 		name string
 		bend func(p *packet)
@@ -194,7 +194,7 @@ func FuzzDatagrams(f *testing.F) {
 			bytes: b, cut: cut, index: int(ni.cast.index.Load()),
 			from: netip.AddrPortFrom(nid.FromNumber(nid.MakeNet(nid.TCP, 0), from).Addr(), 1), to: nid.FromNumber(nid.MakeNet(nid.TCP, 0), to).Addr(),
 		}
-		var g ksock.Datagram
+		var g wire.Datagram
 		var d lnd.Delivery
 		before := ni.counts.snapshot()
 		ni.cast.take(&p, &g, &d)

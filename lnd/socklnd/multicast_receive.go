@@ -29,7 +29,7 @@ type packet struct {
 func (c *casting) receive(rx *datagramReader) {
 	var d lnd.Delivery
 	var p packet
-	var g ksock.Datagram
+	var g wire.Datagram
 	for failed := 0; failed < maxReadErrors; {
 		n, err := rx.read()
 		if err != nil {
@@ -55,7 +55,7 @@ func (c *casting) receive(rx *datagramReader) {
 }
 
 // take gives a datagram to lnet, or drops it and counts the reason.
-func (c *casting) take(p *packet, g *ksock.Datagram, d *lnd.Delivery) {
+func (c *casting) take(p *packet, g *wire.Datagram, d *lnd.Delivery) {
 	if p.dropped > 0 {
 		c.missed.Store(uint64(p.dropped))
 	}
@@ -79,7 +79,7 @@ func (c *casting) take(p *packet, g *ksock.Datagram, d *lnd.Delivery) {
 
 // inspect parses a datagram and says why it is to be dropped. Every host can send one, so
 // its header has to agree with the addresses of the packet.
-func (c *casting) inspect(p *packet, g *ksock.Datagram) Reason {
+func (c *casting) inspect(p *packet, g *wire.Datagram) Reason {
 	if p.cut {
 		return DatagramCut
 	}
@@ -107,15 +107,15 @@ func (c *casting) inspect(p *packet, g *ksock.Datagram) Reason {
 }
 
 // parseDatagram parses b into g. It returns why b is invalid, or ReasonNone.
-func parseDatagram(b []byte, g *ksock.Datagram) Reason {
-	switch err := ksock.ParseDatagram(b, g); {
+func parseDatagram(b []byte, g *wire.Datagram) Reason {
+	switch err := ksock.Datagrams.Parse(b, g); {
 	case err == nil:
 		return ReasonNone
-	case errors.Is(err, ksock.ErrDatagramMagic):
+	case errors.Is(err, ksock.Datagrams.ErrMagic):
 		return DatagramForeign
-	case errors.Is(err, ksock.ErrDatagramVersion):
+	case errors.Is(err, wire.ErrDatagramVersion):
 		return DatagramVersion
-	case errors.Is(err, ksock.ErrDatagramLength):
+	case errors.Is(err, wire.ErrDatagramLength):
 		return DatagramLength
 	case errors.Is(err, ksock.ErrShort):
 		return DatagramCut

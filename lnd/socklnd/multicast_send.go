@@ -21,7 +21,7 @@ type castQueue struct {
 	running bool      // a goroutine sends the queue; guarded by mu
 
 	// Used only by the goroutine that sends:
-	head   [ksock.DatagramPrefixSize + wire.LargeHeaderSize]byte
+	head   [wire.DatagramPrefixSize + wire.LargeHeaderSize]byte
 	pieces [][]byte
 }
 
@@ -112,7 +112,7 @@ func (c *casting) transmit(m *lnd.Message, wait, again bool) (done bool, err err
 		return true, c.failed(m, err)
 	}
 	s := &c.sending
-	head, err := ksock.AppendDatagram(s.head[:0], &m.Header, c.large)
+	head, err := ksock.Datagrams.AppendHeaders(s.head[:0], &m.Header, c.large)
 	if err != nil {
 		return true, newError(BadHeader, m.Target, err)
 	}

@@ -86,12 +86,12 @@ func (r *rig) viewers() int {
 // put puts a multicast PUT with a payload into the tap.
 func (r *rig) put(payload string) {
 	r.t.Helper()
-	d := ksock.Datagram{Payload: []byte(payload), Header: wire.Header{
+	d := wire.Datagram{Payload: []byte(payload), Header: wire.Header{
 		SrcNID: nid.MustParse("10.0.0.1@tcp"), DestNID: nid.MustParse("239.76.0.5@tcp"),
 		SrcPID: nid.LustrePID, DestPID: nid.LustrePID, PayloadLength: uint32(len(payload)),
 	}}
 	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: 7, Portal: 63})
-	b, err := d.AppendBinary(nil)
+	b, err := ksock.Datagrams.Append(nil, &d)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-func datagramOf(src, dst string, payload string) Datagram {
-	d := Datagram{Payload: []byte(payload), Header: wire.Header{
+func datagramOf(src, dst string, payload string) wire.Datagram {
+	d := wire.Datagram{Payload: []byte(payload), Header: wire.Header{
 		SrcNID: nid.MustParse(src), DestNID: nid.MustParse(dst), SrcPID: nid.LustrePID, DestPID: nid.LustrePID,
 		PayloadLength: uint32(len(payload)),
 	}}
@@ -27,7 +27,7 @@ const datagramPut = "ffffffffffffffff ffffffffffffffff 8877665544332211 09000000
 
 var datagramGolden = []struct {
 	name string
-	d    Datagram
+	d    wire.Datagram
 	hex  string
 }{
 	{
@@ -47,23 +47,23 @@ func TestDatagramGolden(t *testing.T) {
 			if tt.d.Large {
 				want, _ = tt.d.Header.AppendLarge(want)
 			}
-			got, err := tt.d.AppendBinary(nil)
+			got, err := Datagrams.Append(nil, &tt.d)
 			if err != nil || !bytes.Equal(got, want) {
 				t.Fatalf("AppendBinary:\n got %x, %v\nwant %x", got, err, want)
 			}
-			var back Datagram
-			if err := ParseDatagram(want, &back); err != nil {
+			var back wire.Datagram
+			if err := Datagrams.Parse(want, &back); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.d, back, cmp.Comparer(func(a, b nid.NID) bool { return a == b })); diff != "" {
 				t.Error(diff)
 			}
 			for n := range want {
-				if err := ParseDatagram(want[:n], &back); !errors.Is(err, ErrShort) && !errors.Is(err, ErrDatagramLength) {
+				if err := Datagrams.Parse(want[:n], &back); !errors.Is(err, ErrShort) && !errors.Is(err, wire.ErrDatagramLength) {
 					t.Errorf("%d bytes: %v", n, err)
 				}
 			}
-			if err := ParseDatagram(append(want, 0), &back); !errors.Is(err, ErrDatagramLength) {
+			if err := Datagrams.Parse(append(want, 0), &back); !errors.Is(err, wire.ErrDatagramLength) {
 				t.Errorf("a byte too many: %v", err)
 			}
 		})
@@ -72,30 +72,30 @@ func TestDatagramGolden(t *testing.T) {
 
 func TestDatagramRefusals(t *testing.T) {
 	d := datagramOf("10.0.0.1@tcp", "239.76.0.5@tcp", "hello")
-	good, err := d.AppendBinary(nil)
+	good, err := Datagrams.Append(nil, &d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		at   int
 		want error
-	}{{0, ErrDatagramMagic}, {3, ErrDatagramMagic}, {4, ErrDatagramVersion}, {5, ErrDatagramVersion}, {6, errDatagramHeader}, {7, errDatagramHeader}, {36, ErrDatagramLength}, {39, ErrDatagramLength}} {
+	}{{0, Datagrams.ErrMagic}, {3, Datagrams.ErrMagic}, {4, wire.ErrDatagramVersion}, {5, wire.ErrDatagramVersion}, {6, Datagrams.ErrHeader}, {7, Datagrams.ErrHeader}, {36, wire.ErrDatagramLength}, {39, wire.ErrDatagramLength}} {
 		b := bytes.Clone(good)
 		b[tt.at] ^= 0x80
-		if err := ParseDatagram(b, &d); !errors.Is(err, tt.want) {
+		if err := Datagrams.Parse(b, &d); !errors.Is(err, tt.want) {
 			t.Errorf("byte %d: %v, want %v", tt.at, err, tt.want)
 		}
 	}
 	large := datagramOf("fd00::1@tcp", "ff15::1@tcp", "")
 	large.Large = false
-	if b, err := large.AppendBinary([]byte("x")); !errors.Is(err, wire.ErrLargeNID) || string(b) != "x" {
+	if b, err := Datagrams.Append([]byte("x"), &large); !errors.Is(err, wire.ErrLargeNID) || string(b) != "x" {
 		t.Errorf("a NID that does not fit: %q, %v", b, err)
 	}
 }
 
 func FuzzDatagram(f *testing.F) {
 	for _, tt := range datagramGolden {
-		b, err := tt.d.AppendBinary(nil)
+		b, err := Datagrams.Append(nil, &tt.d)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -103,16 +103,16 @@ func FuzzDatagram(f *testing.F) {
 		f.Add(b[:len(b)-1])
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var d Datagram
-		if err := ParseDatagram(b, &d); err != nil {
+		var d wire.Datagram
+		if err := Datagrams.Parse(b, &d); err != nil {
 			return
 		}
-		again, err := d.AppendBinary(nil)
+		again, err := Datagrams.Append(nil, &d)
 		if err != nil || len(again) != len(b) {
 			t.Fatalf("encoded again %x, %v, was %x", again, err, b)
 		}
-		var back Datagram
-		if err := ParseDatagram(again, &back); err != nil || back.Header != d.Header || !bytes.Equal(back.Payload, d.Payload) {
+		var back wire.Datagram
+		if err := Datagrams.Parse(again, &back); err != nil || back.Header != d.Header || !bytes.Equal(back.Payload, d.Payload) {
 			t.Fatalf("parsed again %+v, %v, was %+v", back, err, d)
 		}
 	})
