@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // heldUp reports whether, for some pair of servers, the first cannot reach the second although
@@ -15,31 +16,13 @@ func (t *groundTruth) heldUp() bool {
 		up[s] = t.net.runs(s)
 	}
 	for a := range servers {
-		for b, heard := range t.hears(a, up) {
+		for b, heard := range kit.Hears(a, up, &t.Cuts) {
 			if heard && b != int(a) && up[a] && (t.Apart(a, sim.NodeID(b)) || t.Apart(sim.NodeID(b), a)) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// hears returns the servers of which signs that they are alive reach the observer, directly or through other
-// servers. The parameter speaks says which servers send such signs.
-func (t *groundTruth) hears(observer sim.NodeID, speaks []bool) []bool {
-	if !t.Some() {
-		return speaks
-	}
-	heard := make([]bool, len(speaks))
-	for ways := []sim.NodeID{observer}; len(ways) > 0; ways = ways[1:] {
-		for k := range heard {
-			if id := sim.NodeID(k); !heard[k] && speaks[k] && !t.Apart(id, ways[0]) {
-				heard[k] = true
-				ways = append(ways, id)
-			}
-		}
-	}
-	return heard
 }
 
 // knownIn is how long discovery takes to notice that a server has died, or is there again and speaks after the
@@ -74,7 +57,7 @@ func (t *groundTruth) minority(server sim.NodeID, gossips bool) bool {
 // fewReach is like minority. Only the servers in up count as running.
 func (t *groundTruth) fewReach(server sim.NodeID, up []bool, gossips bool) bool {
 	count := 0
-	for s, heard := range t.hears(server, up) {
+	for s, heard := range kit.Hears(server, up, &t.Cuts) {
 		id := sim.NodeID(s)
 		if up[s] && (id == server || heard && (!gossips || t.linked(server, up) && t.linked(id, up))) {
 			count++
@@ -88,7 +71,7 @@ func (t *groundTruth) fewReach(server sim.NodeID, up []bool, gossips bool) bool 
 // clocks of gossip drift apart, and a connection that is cut in one direction ends after some time.
 func (t *groundTruth) linked(server sim.NodeID, up []bool) bool {
 	both, all := 0, 0
-	from := t.hears(server, up)
+	from := kit.Hears(server, up, &t.Cuts)
 	for s := range up {
 		id := sim.NodeID(s)
 		if id == server || !up[s] {
@@ -97,7 +80,7 @@ func (t *groundTruth) linked(server sim.NodeID, up []bool) bool {
 		if !t.Apart(id, server) && !t.Apart(server, id) {
 			both++
 		}
-		if from[s] || t.hears(id, up)[server] {
+		if from[s] || kit.Hears(id, up, &t.Cuts)[server] {
 			all++
 		}
 	}

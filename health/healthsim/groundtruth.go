@@ -140,7 +140,7 @@ func (n *network) live(a *sim.Act) {
 		t.ending()
 	}
 	t.touch(id)
-	n.oracle.changed()
+	n.oracle.Changed()
 	switch {
 	case !a.Changes:
 	case a.Verb == sim.Pause:
@@ -194,6 +194,6 @@ func (n *network) divide(a *sim.Act) {
 	if a.Verb == sim.SetLink || a.Verb == sim.ResetLinks {
 		t.judgeLinks()
 	} else {
-		n.oracle.changed()
+		n.oracle.Changed()
 	}
 }

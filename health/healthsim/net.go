@@ -106,7 +106,7 @@ func newNet(cfg config) (n *network, err error) {
 
 // boot begins an incarnation. A server keeps what is on its disk.
 func (n *network) boot(incarnation sim.Incarnation, kept sim.Program[*message]) sim.Program[*message] {
-	n.oracle.changed()
+	n.oracle.Changed()
 	n.groundTruth.began(incarnation.Node)
 	if n.isServer(incarnation.Node) {
 		return n.bootServer(incarnation, kept != nil)

@@ -49,7 +49,7 @@ func TestErring(t *testing.T) {
 				if other != p.id && !p.isDead(other) {
 					got = append(got, all[other])
 				}
-				if v := n.oracle.errs.views[id][other]; other != p.id && v.alive == p.isDead(other) {
+				if v := n.oracle.errs.Views[id][other]; other != p.id && v.Alive == p.isDead(other) {
 					t.Errorf("%s: node %d was told otherwise of node %d than is recorded", tt.name, id, other)
 				}
 			}
@@ -60,7 +60,7 @@ func TestErring(t *testing.T) {
 	}
 	var deaths []uint64
 	for other := range 4 {
-		deaths = append(deaths, n.oracle.errs.views[3][other].lifetime)
+		deaths = append(deaths, n.oracle.errs.Views[3][other].Lifetime)
 	}
 	if want := []uint64{2, 2, 1, 0}; !slices.Equal(deaths, want) {
 		t.Errorf("lifetimes for node 3: %v, want %v", deaths, want)

@@ -135,8 +135,8 @@ func (n *Net) happens(a *sim.Act, do func()) {
 	case sim.Pause, sim.Skew, sim.Slow:
 		n.ledger.excuse(a.Node)
 	case sim.Resume:
-		n.oracle.errs.resumed(a.Node)
+		n.oracle.errs.Resumed(a.Node)
 	}
 	do()
-	n.oracle.errs.changed()
+	n.oracle.errs.Changed()
 }

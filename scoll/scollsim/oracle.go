@@ -46,7 +46,7 @@ func (o *oracle) started(incarnation sim.Incarnation) {
 	case !o.on():
 		return
 	case o.errs.on():
-		o.errs.changed()
+		o.errs.Changed()
 		return
 	}
 	for id := range o.nodes {
@@ -63,7 +63,7 @@ func (o *oracle) started(incarnation sim.Incarnation) {
 func (o *oracle) ended(id sim.NodeID) {
 	switch o.deaths[id]++; {
 	case o.errs.on():
-		o.errs.ended(id)
+		o.errs.Ended(id)
 	case o.on():
 		o.spread(id, 0, vital{false, o.deaths[id]})
 	}
@@ -91,7 +91,7 @@ func (o *oracle) known(observer sim.NodeID) []vital {
 	list := slices.Clone(o.nodes)
 	if o.errs.on() {
 		for id := range list {
-			list[id] = o.errs.views[observer][id].vital
+			list[id] = vitalOf(&o.errs.Views[observer][id])
 		}
 		list[observer].alive = true
 	}

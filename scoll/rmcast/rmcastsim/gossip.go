@@ -21,7 +21,7 @@ type gossip struct {
 	pcg     rand.PCG
 	heardAt [][]time.Duration // for each node, time of its latest news of each node
 	before  [][]time.Duration // heardAt before the present exchange of news
-	reach   [][]bool          // for each node, which nodes it hears, see hears; nil: to be found out, because something has changed
+	reach   [][]bool          // for each node, which nodes it hears, see paths; nil: to be found out, because something has changed
 	sights  [][]sight         // for each manager, what it has reported of each node
 }
 
@@ -62,9 +62,7 @@ func (g *gossip) start() { g.net.At(g.net.Now()+g.net.cfg.Discovery/looks, g.loo
 func (g *gossip) look() {
 	n := g.net
 	if g.reach == nil {
-		for id := range sim.NodeID(n.cfg.Nodes) {
-			g.reach = append(g.reach, g.hears(id))
-		}
+		g.paths()
 	}
 	for i := range g.before {
 		g.before[i] = append(g.before[i][:0], g.heardAt[i]...)
@@ -87,6 +85,22 @@ func (g *gossip) look() {
 		}
 	}
 	g.start()
+}
+
+// paths finds out which nodes each node hears: those from which a path leads to it now, itself included, unless it does
+// not run.
+func (g *gossip) paths() {
+	n := g.net
+	runs := make([]bool, n.cfg.Nodes)
+	for id := range runs {
+		runs[id] = n.Up(sim.NodeID(id)) && !n.nodes[id].paused
+	}
+	g.reach = make([][]bool, n.cfg.Nodes)
+	for id := range runs {
+		if runs[id] {
+			g.reach[id] = kit.Hears(sim.NodeID(id), runs, &n.links.Latest().Cuts)
+		}
+	}
 }
 
 // report reports what has changed for one manager.
@@ -158,23 +172,6 @@ func (g *gossip) mostSince(manager sim.NodeID, at time.Duration) bool {
 		}
 	}
 	return 2*count > g.net.cfg.Nodes
-}
-
-// hears returns for each node whether a path leads from it to the node id now. It is true for id itself.
-func (g *gossip) hears(id sim.NodeID) []bool {
-	n, now := g.net, g.net.links.Latest()
-	hears := make([]bool, n.cfg.Nodes)
-	for next := []sim.NodeID{id}; len(next) > 0; next = next[1:] {
-		if to := next[0]; !hears[to] && n.Up(to) && !n.nodes[to].paused {
-			hears[to] = true
-			for from := range sim.NodeID(n.cfg.Nodes) {
-				if !hears[from] && !now.Apart(from, to) {
-					next = append(next, from)
-				}
-			}
-		}
-	}
-	return hears
 }
 
 // tell passes news about a node to a manager.

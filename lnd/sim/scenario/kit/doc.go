@@ -6,7 +6,7 @@
 // as a fault of a node or link. With Check, Sample and Measures it is the [scenario.Instance]. A
 // [Condition] is a condition that files can use, with the function that evaluates it; [All] is the
 // answer to a condition about several things. Bare machines may exchange [Message], which has a
-// codec and a digest. [sim.Cuts] keeps account of partitions and cuts, [Sum] adds up the counters
-// of many machines, [Delays] sums up how late something was noticed, [Quantile] returns a quantile
-// of durations, and a [Plan] draws a scenario.
+// codec and a digest. [Discovery] tells nodes of deaths and returns, and errs as gossip does. [sim.Cuts]
+// keeps account of partitions and cuts, [Sum] adds up the counters of many machines, [Delays] sums up
+// how late something was noticed, [Quantile] returns a quantile of durations, and a [Plan] draws a scenario.
 package kit
