@@ -32,6 +32,21 @@ func (t *Table) MDAttach(h MEHandle, conf MD, unlink UnlinkOption) (MDHandle, er
 	return handle, opError("MDAttach", err)
 }
 
+// Post adds a match entry at the end of a portal and attaches an MD to it: MEAttach and MDAttach in one call. Both end
+// as unlink says. The errors are those of the two; after an error neither is there.
+func (t *Table) Post(portal int, match Match, md MD, unlink UnlinkOption) (MEHandle, MDHandle, error) {
+	entry, err := t.MEAttach(portal, match, unlink, After)
+	if err != nil {
+		return 0, 0, err
+	}
+	handle, err := t.MDAttach(entry, md, unlink)
+	if err != nil {
+		_ = t.MEUnlink(entry) // an error means that the table is closed
+		return 0, 0, err
+	}
+	return entry, handle, nil
+}
+
 // attach attaches an MD to an ME. It returns the MD, and the held messages that the MD accepts
 // or refuses. If there are any, messages for the MD that arrive before the call of resume are held
 // until then. The caller holds p.mu.

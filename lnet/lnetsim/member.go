@@ -41,11 +41,7 @@ const (
 func (m *member) start() error {
 	cfg := &m.net.cfg
 	m.pcg.Seed(m.stack.Host.Incarnation().Seed, 1)
-	entry, err := m.stack.Table.MEAttach(testPortal, portals.Match{Ignore: ^uint64(0)}, portals.Retain, portals.After)
-	if err != nil {
-		return err
-	}
-	_, err = m.stack.Table.MDAttach(entry, portals.MD{
+	_, _, err := m.stack.Table.Post(testPortal, portals.Match{Ignore: ^uint64(0)}, portals.MD{
 		Segments: []lnd.Segment{m.net.memory}, Threshold: portals.ThresholdInfinite,
 		Options: portals.OpPut | portals.OpGet | portals.ManageRemote | portals.Truncate, Handler: m.arrived,
 	}, portals.Retain)

@@ -52,7 +52,7 @@ type Agent struct {
 	runner    *machine.Runner[engine.Input, engine.Output]
 	framework portals.Inbox              // requests of consoles
 	tests     portals.Inbox              // requests of test clients
-	outbox    portals.Outbox[note]       // requests that this node sends
+	outbox    portals.Outbox[uint64]     // requests that this node sends, by the numbers of their RPCs
 	replies   portals.Outbox[struct{}]   // replies that this node sends; they have an outbox of their own, so that requests to many nodes do not keep them from leaving
 	overload  atomic.Uint64              // requests dropped because too many effects waited
 	join      atomic.Pointer[func(Join)] // function that gets JOIN requests; nil: this node has no console
@@ -68,9 +68,6 @@ type Agent struct {
 	closing  bool                           // Close was called, so no Join begins any more; guarded by mu
 	closed   bool                           // the agent is closed; guarded by mu
 }
-
-// note is what the outbox keeps with the message of a request: the number of the RPC.
-type note struct{ call uint64 }
 
 // New makes the node a test node. Errors: ErrTaken; [portals.ErrNoLoopback] or
 // [portals.ErrNoDiscovery] if the node lacks one of these; or the error of posting buffers.
@@ -92,7 +89,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		Machine: a.node, Clock: a.clock, Apply: a.apply, Turn: turn,
 		Fault: func(err error) { a.log.Error("selftest: the machine is at fault", slog.Any("error", err)) },
 	})
-	a.outbox.Open(table, portals.OutboxConfig[note]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.left})
+	a.outbox.Open(table, portals.OutboxConfig[uint64]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.left})
 	a.replies.Open(table, portals.OutboxConfig[struct{}]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.replied})
 	if err := a.open(); err != nil {
 		a.runner.CloseWithin(0) // no one will use the agent, so close the machine: a request that arrived while open was under way has no effect any more
@@ -199,13 +196,13 @@ func (a *Agent) reply(e *engine.Effect) {
 func (a *Agent) request(e *engine.Effect) {
 	m := a.outbox.New()
 	m.Data = append(m.Data, e.Data...)
-	m.Note = note{e.ID}
+	m.Note = e.ID
 	a.outbox.Put(m, portals.PutRequest{Target: e.Peer, Portal: int(e.Service.Portal()), MatchBits: uint64(e.Service)})
 }
 
 // left is called when a request has left, or cannot be sent.
-func (a *Agent) left(n note, err error) {
-	a.runner.Do(engine.Input{Kind: engine.Sent, ID: n.call, Failed: err != nil})
+func (a *Agent) left(call uint64, err error) {
+	a.runner.Do(engine.Input{Kind: engine.Sent, ID: call, Failed: err != nil})
 }
 
 // replied is called when a reply has left, or cannot be sent.

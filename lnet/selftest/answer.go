@@ -51,5 +51,5 @@ func (a *Agent) forget(call uint64) {
 		a.answered = append(a.answered, m.answer)
 	}
 	a.mu.Unlock()
-	a.unlink(memory{bulk: m.bulk, hasBulk: m.hasBulk})
+	a.unlink(memory{bulk: m.bulk})
 }

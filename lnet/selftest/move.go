@@ -12,9 +12,8 @@ import (
 // memory is what is posted for a transfer or RPC: for an RPC of this node the match entries of
 // reply and bulk data, for a transfer the memory of its data.
 type memory struct {
-	reply, bulk       portals.MDHandle
-	hasReply, hasBulk bool
-	answer            *answer // memory of an RPC's reply; nil for a transfer
+	reply, bulk portals.MDHandle // 0: none
+	answer      *answer          // memory of an RPC's reply; nil for a transfer
 }
 
 // keep stores what was posted for the transfer or RPC id, so that release finds it. If the agent is
@@ -44,21 +43,20 @@ func (a *Agent) release(id uint64) {
 func (a *Agent) unpost(id uint64) {
 	a.mu.Lock()
 	m, ok := a.posted[id]
-	bulk := memory{bulk: m.bulk, hasBulk: m.hasBulk}
-	if m.hasBulk = false; ok {
+	bulk := m.bulk
+	if m.bulk = 0; ok {
 		a.posted[id] = m
 	}
 	a.mu.Unlock()
-	a.unlink(bulk)
+	a.unlink(memory{bulk: bulk})
 }
 
 // unlink unlinks memory. It ignores ENOENT: an MD may have unlinked itself already.
 func (a *Agent) unlink(m memory) {
-	if m.hasReply {
-		_ = a.table.MDUnlink(m.reply)
-	}
-	if m.hasBulk {
-		_ = a.table.MDUnlink(m.bulk)
+	for _, md := range [...]portals.MDHandle{m.reply, m.bulk} {
+		if md != 0 {
+			_ = a.table.MDUnlink(md)
+		}
 	}
 }
 
@@ -79,7 +77,7 @@ func (a *Agent) put(e *engine.Effect) {
 		a.fail(engine.Moved, e, err)
 		return
 	}
-	a.keep(id, memory{bulk: md, hasBulk: true})
+	a.keep(id, memory{bulk: md})
 	if err := a.table.Put(portals.PutRequest{Self: e.Self, MD: md, Target: e.Peer, Portal: wire.BulkPortal, MatchBits: e.Bits}); err != nil {
 		a.fail(engine.Moved, e, err)
 	}
@@ -108,7 +106,7 @@ func (a *Agent) get(e *engine.Effect) {
 		a.fail(engine.Moved, e, err)
 		return
 	}
-	a.keep(id, memory{bulk: md, hasBulk: true})
+	a.keep(id, memory{bulk: md})
 	if err := a.table.Get(portals.GetRequest{Self: e.Self, MD: md, Target: e.Peer, Portal: wire.BulkPortal, MatchBits: e.Bits}); err != nil {
 		a.fail(engine.Moved, e, err)
 	}
@@ -128,14 +126,12 @@ func (a *Agent) call(e *engine.Effect) {
 		a.fail(engine.Sent, e, err)
 		return
 	}
-	m.hasReply = true
 	if e.Bits != 0 {
 		if m.bulk, err = a.postBulk(e); err != nil {
 			a.unlink(m)
 			a.fail(engine.Sent, e, err)
 			return
 		}
-		m.hasBulk = true
 	}
 	a.keep(e.ID, m)
 	a.request(e)
@@ -175,14 +171,7 @@ func (a *Agent) postSource(e *engine.Effect) (portals.MDHandle, error) {
 
 // post posts memory for one message of the server of an RPC.
 func (a *Agent) post(e *engine.Effect, bits uint64, md portals.MD) (portals.MDHandle, error) {
-	me, err := a.table.MEAttach(wire.BulkPortal, portals.Match{ID: e.Peer, Bits: bits}, portals.Unlink, portals.After)
-	if err != nil {
-		return 0, err
-	}
 	md.Threshold = 1
-	handle, err := a.table.MDAttach(me, md, portals.Unlink)
-	if err != nil {
-		_ = a.table.MEUnlink(me)
-	}
+	_, handle, err := a.table.Post(wire.BulkPortal, portals.Match{ID: e.Peer, Bits: bits}, md, portals.Unlink)
 	return handle, err
 }

@@ -54,21 +54,14 @@ type server struct {
 }
 
 func (s *server) post(table *portals.Table, r ServeRequest, memory []byte) (portals.MEHandle, error) {
-	me, err := table.MEAttach(r.Portal, portals.Match{Bits: uint64(r.MatchBits), Ignore: uint64(r.IgnoreBits)}, portals.Unlink, portals.After)
-	if err != nil {
-		return 0, err
-	}
 	threshold := portals.ThresholdInfinite
 	if r.Count > 0 {
 		threshold = r.Count
 	}
-	_, err = table.MDAttach(me, portals.MD{
+	me, _, err := table.Post(r.Portal, portals.Match{Bits: uint64(r.MatchBits), Ignore: uint64(r.IgnoreBits)}, portals.MD{
 		Segments: [][]byte{memory}, Threshold: threshold, Handler: s.handle,
 		Options: portals.OpGet | portals.ManageRemote | portals.Truncate,
 	}, portals.Unlink)
-	if err != nil {
-		_ = table.MEUnlink(me)
-	}
 	return me, err
 }
 

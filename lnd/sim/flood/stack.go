@@ -57,12 +57,8 @@ func (n *network) bootStack(memory []byte, h, kept *simlnd.Host) error {
 
 // attach makes the memory descriptors: one to receive, one to send.
 func (k *stack) attach(memory []byte) error {
-	entry, err := k.table.MEAttach(portal, portals.Match{Ignore: ^uint64(0)}, portals.Retain, portals.After)
-	if err != nil {
-		return err
-	}
 	segments := []lnd.Segment{memory}
-	_, err = k.table.MDAttach(entry, portals.MD{
+	_, _, err := k.table.Post(portal, portals.Match{Ignore: ^uint64(0)}, portals.MD{
 		Segments: segments, Threshold: portals.ThresholdInfinite, Handler: k.arrived,
 		Options: portals.OpPut | portals.ManageRemote | portals.Truncate,
 	}, portals.Retain)

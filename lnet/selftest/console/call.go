@@ -14,8 +14,7 @@ import (
 
 // memory is what is posted for an RPC: the memory of its reply and its list of destinations.
 type memory struct {
-	reply, list       portals.MDHandle
-	hasReply, hasList bool
+	reply, list portals.MDHandle // 0: none
 }
 
 // call posts memory for the reply of an RPC and its list of destinations, and puts its request.
@@ -46,17 +45,10 @@ func (c *Console) call(e *engine.Effect) {
 func (c *Console) post(e *engine.Effect) (m memory, err error) {
 	id, b := e.ID, make([]byte, wire.MessageSize)
 	m.reply, err = c.expose(e.Peer, e.ID, b, portals.OpPut, func(ev *portals.Event) { c.replied(id, b, ev) })
-	if err != nil {
-		return m, err
+	if err == nil && e.Bits != 0 {
+		m.list, err = c.expose(e.Peer, e.Bits, e.List, portals.OpGet, nil)
 	}
-	m.hasReply = true
-	if e.Bits != 0 {
-		if m.list, err = c.expose(e.Peer, e.Bits, e.List, portals.OpGet, nil); err != nil {
-			return m, err
-		}
-		m.hasList = true
-	}
-	return m, nil
+	return m, err
 }
 
 // replied takes the reply to an RPC, which is in b. A reply that was cut off fails the RPC.
@@ -72,14 +64,8 @@ func (c *Console) replied(id uint64, b []byte, ev *portals.Event) {
 
 // expose posts memory for one message of a node.
 func (c *Console) expose(peer nid.ProcessID, bits uint64, b []byte, option portals.MDOption, handle func(*portals.Event)) (portals.MDHandle, error) {
-	me, err := c.table.MEAttach(wire.BulkPortal, portals.Match{ID: peer, Bits: bits}, portals.Unlink, portals.After)
-	if err != nil {
-		return 0, err
-	}
-	md, err := c.table.MDAttach(me, portals.MD{Segments: []lnd.Segment{b}, Threshold: 1, Options: option, Handler: handle}, portals.Unlink)
-	if err != nil {
-		_ = c.table.MEUnlink(me)
-	}
+	_, md, err := c.table.Post(wire.BulkPortal, portals.Match{ID: peer, Bits: bits},
+		portals.MD{Segments: []lnd.Segment{b}, Threshold: 1, Options: option, Handler: handle}, portals.Unlink)
 	return md, err
 }
 
@@ -111,10 +97,9 @@ func (c *Console) release(id uint64) {
 
 // unlink unlinks memory. It ignores ENOENT: an MD may have unlinked itself already.
 func (c *Console) unlink(m memory) {
-	if m.hasReply {
-		_ = c.table.MDUnlink(m.reply)
-	}
-	if m.hasList {
-		_ = c.table.MDUnlink(m.list)
+	for _, md := range [...]portals.MDHandle{m.reply, m.list} {
+		if md != 0 {
+			_ = c.table.MDUnlink(md)
+		}
 	}
 }
