@@ -22,7 +22,7 @@ type Adoption struct {
 
 // Adopt adds a connection as if the peer had requested it. The error is an *Error.
 func (ni *NI) Adopt(a Adoption) error {
-	p := ni.peer(a.Peer)
+	p := ni.peers.Get(a.Peer)
 	if p == nil {
 		return newError(ShuttingDown, lustre(a.Peer), nil)
 	}

@@ -72,9 +72,9 @@ func TestTunables(t *testing.T) {
 		if peerCredits(tunables) != tt.wantDepth || c.PeerCreditsHIW != tt.wantHIW || c.ConcurrentSends != tt.wantSends || c.WrqSGE != tt.gather {
 			t.Errorf("%+v: depth %d, %+v", tt, peerCredits(tunables), c)
 		}
-		var p patience
-		if p.init(c.Timeout, false); c.Timeout != 49*time.Second || p.connect() != 49*time.Second/4 {
-			t.Errorf("timeouts %v, %v", c.Timeout, p.connect())
+		var ni NI
+		if ni.patience.Init(c.Timeout, false); c.Timeout != 49*time.Second || ni.connectTimeout() != 49*time.Second/4 {
+			t.Errorf("timeouts %v, %v", c.Timeout, ni.connectTimeout())
 		}
 	}
 }

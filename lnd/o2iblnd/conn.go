@@ -69,14 +69,10 @@ var outs = sync.Pool{New: func() any { return new(exchangeOut) }}
 
 // newConn makes a connection to p; nil if the NI has ended.
 func (ni *NI) newConn(p *peer, dialled bool) *conn {
-	ni.mu.RLock() // held so that Shutdown either finds c in the table, or ends the NI before c is made
-	defer ni.mu.RUnlock()
-	if ni.ended() {
+	c := &conn{ni: ni, peer: p, dialled: dialled, version: kib.V2}
+	if !ni.peers.Begin(func() { ni.conns.add(c) }) { // Shutdown either finds c in the table, or ends the NI before
 		return nil
 	}
-	ni.tasks.Add(1)
-	c := &conn{ni: ni, peer: p, dialled: dialled, version: kib.V2}
-	ni.conns.add(c)
 	return c
 }
 
@@ -142,7 +138,7 @@ func (c *conn) free() {
 		c.vc.Close()
 	}
 	c.ni.conns.remove(c)
-	c.ni.tasks.Done()
+	c.ni.peers.Tasks.Done()
 }
 
 // abandon ends a connection that the device could not make. It returns false if the connection had
@@ -153,7 +149,7 @@ func (c *conn) abandon() bool {
 	c.state = connGone
 	c.mu.Unlock()
 	c.ni.conns.remove(c)
-	c.ni.tasks.Done()
+	c.ni.peers.Tasks.Done()
 	return opening
 }
 

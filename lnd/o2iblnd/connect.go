@@ -66,7 +66,7 @@ func (ni *NI) connConfig(c *conn, depth int, private []byte) verbs.ConnConfig {
 		SrcPort:      maxPrivilegedPort,
 		TrafficClass: uint8(ni.cfg.TOS), MTU: ni.cfg.IBMTU,
 		RetryCount: uint8(ni.cfg.RetryCount), RNRRetryCount: uint8(ni.cfg.RNRRetryCount),
-		Timeout: ni.patience.connect(), Private: private,
+		Timeout: ni.connectTimeout(), Private: private,
 	}
 	if ni.cfg.UnprivilegedPort {
 		cfg.SrcPort = maxPrivilegedPort + 1
@@ -80,7 +80,7 @@ func (ni *NI) exchangeConfig(c *conn, depth int) exchangeConfig {
 		local: ni.nid, peer: c.peer.id, stamp: ni.stamp, peerStamp: c.peerStamp, version: c.version,
 		depth: depth, maxFrags: c.maxFrags, highWater: depth * ni.cfg.PeerCreditsHIW / ni.depth,
 		concurrent: ni.cfg.ConcurrentSends, gather: ni.cfg.WrqSGE, sendGather: ni.attr.SGEs,
-		timeout: ni.patience.now(), keepalive: ni.cfg.Keepalive, checksum: ni.cfg.Cksum, counting: c.counting, firstCookie: ni.cfg.FirstCookie,
+		timeout: ni.patience.Now(), keepalive: ni.cfg.Keepalive, checksum: ni.cfg.Cksum, counting: c.counting, firstCookie: ni.cfg.FirstCookie,
 	}
 }
 
@@ -95,11 +95,11 @@ func (p *peer) attemptFailed(e *Error) {
 // request accepts or rejects a connection request to this NI. The request itself is
 // well-formed; the decision depends on the state of the NI.
 func (ni *NI) request(r verbs.Request, m *kib.Msg) {
-	if !ni.enter() {
+	if !ni.peers.Begin(nil) {
 		ni.reject(r, kib.Early)
 		return
 	}
-	defer ni.tasks.Done()
+	defer ni.peers.Tasks.Done()
 	why, reason := inspectParams(m.Params, ni.depth)
 	switch {
 	case m.SrcNID.Net() != ni.nid.Net() || m.SrcNID.Addr() != r.Peer().Addr():
@@ -117,7 +117,7 @@ func (ni *NI) request(r verbs.Request, m *kib.Msg) {
 		ni.rejectAddr(reason, from, nil)
 		return
 	}
-	for p := ni.peer(m.SrcNID); p != nil; p = ni.peer(m.SrcNID) {
+	for p := ni.peers.Get(m.SrcNID); p != nil; p = ni.peers.Get(m.SrcNID) {
 		if p.request(r, m) {
 			return
 		} // p was removed from the NI's table meanwhile, so try again

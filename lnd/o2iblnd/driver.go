@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"ulnet/lnd"
+	"ulnet/lnd/internal/shell"
 	"ulnet/lnet/nid"
 )
 
@@ -52,9 +53,10 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	id := nid.FromAddr(cfg.Net, addr)
 	ni := &NI{
 		nid: id, addr: addr, stamp: cfg.Incarnation, clock: cfg.Clock, up: up, log: log.With("ni", id),
-		peers: make(map[nid.NID]*peer),
-		dying: make(chan struct{}),
 	}
+	ni.peers.Init(shell.PeersConfig[nid.NID, peer]{
+		Clock: cfg.Clock, Interval: ni.scanInterval, Scan: ni.scan, Make: func(id nid.NID) *peer { return newPeer(ni, id) },
+	})
 	ni.messages.Init()
 	d.mu.Lock()
 	defer d.mu.Unlock()

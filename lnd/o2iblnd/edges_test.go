@@ -156,7 +156,7 @@ func TestRequestOfRemoved(t *testing.T) {
 	ni := start(t, at[0], softroce.Open, Config{}, new(sink))
 	defer shut(ni)
 	a := &asked{from: netip.AddrPortFrom(at[1], 1023)}
-	old := ni.peer(nid.FromAddr(ni.nid.Net(), at[1]))
+	old := ni.peers.Get(nid.FromAddr(ni.nid.Net(), at[1]))
 	ni.scan()
 	if old.request(a, a.request(ni)) || a.events != nil {
 		t.Error("a peer that is not in the table accepts a connection")

@@ -88,7 +88,7 @@ func TestHoldManyConns(t *testing.T) {
 	}
 	v.until("all", time.Second, func(s *sink) bool { return s.arrived == n+1 }, b)
 	v.until("all ends", time.Second, func(s *sink) bool { return s.finished == n+1 }, a)
-	if p := v.nis[1].peer(v.nis[0].nid); p.kept.Load() != 0 || len(a.errs)+len(b.errs) > 0 {
+	if p := v.nis[1].peers.Get(v.nis[0].nid); p.kept.Load() != 0 || len(a.errs)+len(b.errs) > 0 {
 		t.Errorf("%d kept in the end, errors %v %v", p.kept.Load(), a.errs, b.errs)
 	}
 	v.shut(0)
@@ -107,7 +107,7 @@ func TestHoldThenCut(t *testing.T) {
 			v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, i))
 		}
 		v.until("held messages", time.Second, func(s *sink) bool { return len(s.held) == maxKept+7 }, b)
-		p := v.nis[1].peer(v.nis[0].nid)
+		p := v.nis[1].peers.Get(v.nis[0].nid)
 		p.fail(newError(Refused, lustre(p.id), nil))
 		v.until("end", time.Minute, func(*sink) bool { return v.nis[0].conns.len()+v.nis[1].conns.len() == 0 }, b)
 		if n := p.kept.Load(); n != 0 || len(b.held) > 0 {

@@ -277,7 +277,7 @@ func TestOneOfFour(t *testing.T) {
 	x, y := start(t, at[0], softroce.Open, Config{ConnsPerPeer: 4}, a), start(t, at[1], softroce.Open, Config{}, b)
 	x.Send(newMessage(x, y.nid, 10))
 	conns := func() []*conn {
-		p := x.peer(y.nid)
+		p := x.peers.Get(y.nid)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return p.conns

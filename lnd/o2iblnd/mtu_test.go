@@ -127,7 +127,7 @@ func TestMTUNarrowsDuringConnect(t *testing.T) {
 		t.Errorf("%d requests were repeated because of the MTU", c.Of(RejectedMTU))
 	}
 	follow(9000)
-	if got := v.nis[0].peer(v.nis[1].nid).set.ask().mtu; got != 0 {
+	if got := v.nis[0].peers.Get(v.nis[1].nid).set.ask().mtu; got != 0 {
 		t.Errorf("later connections get packets of %d bytes", got)
 	}
 	for i := range v.nis {

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"net/netip"
 	"slices"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnd/internal/shell"
@@ -32,7 +29,7 @@ type NI struct {
 	log      *slog.Logger
 	warned   shell.Warnings[Reason, nid.NID]
 	counts   counters
-	patience patience // time-outs that are in force
+	patience shell.Patience // the timeout in force
 	acceptor *acceptor
 
 	dev  verbs.Device // device of the acceptor
@@ -43,19 +40,14 @@ type NI struct {
 	pool verbs.Pool
 	cq   verbs.CQ
 
-	mu      sync.RWMutex
-	peers   map[nid.NID]*peer // guarded by mu; nil when the NI has ended
-	most    int               // largest number of peers since the table was made; guarded by mu
-	scanner machine.Timer     // nil while there is nothing to scan; guarded by mu
-	conns   connTable
+	peers shell.Peers[nid.NID, peer] // peers, and the tasks: connections, timer functions, and goroutines that call lnet
+	conns connTable
 
 	cast casting // state of multicast
 
 	recent   shell.Recent[peer] // cache of the peers to which messages were sent
 	messages shell.Messages     // counts messages that are not finalized; after its Close no new messages are taken
 	waiting  atomic.Int64       // number of messages under way that had to wait for a connection
-	dying    chan struct{}      // closed when all goroutines and connections have to end
-	tasks    sync.WaitGroup     // counts connections, timer functions, and goroutines that call lnet; Shutdown waits for all of them
 }
 
 var (
@@ -71,7 +63,7 @@ func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
 		ni.loop = l.ReadLoop()
 	}
 	ni.cfg, ni.depth = cfg.forNI(t, ni.attr), peerCredits(t)
-	ni.patience.init(ni.cfg.Timeout, cfg.Timeout != 0)
+	ni.patience.Init(ni.cfg.Timeout, cfg.Timeout != 0)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, ni.closeVerbs())
@@ -122,68 +114,10 @@ func (ni *NI) finalize(m *lnd.Message, err error) {
 	ni.messages.End()
 }
 
-// peer returns the peer with this NID, and makes it if need be. It returns nil when the NI has
-// ended.
-func (ni *NI) peer(id nid.NID) *peer {
-	ni.mu.RLock()
-	p := ni.peers[id]
-	ni.mu.RUnlock()
-	if p != nil {
-		return p
-	}
-	ni.mu.Lock()
-	defer ni.mu.Unlock()
-	if p := ni.peers[id]; p != nil || ni.ended() {
-		return p
-	}
-	p = newPeer(ni, id)
-	ni.peers[id] = p
-	ni.most = max(ni.most, len(ni.peers))
-	ni.scanLater()
-	return p
-}
-
-// allPeers returns the peers of this instant in the order of their NIDs, so that events of one
-// instant have the same order in each run.
-func (ni *NI) allPeers() []*peer {
-	ni.mu.RLock()
-	defer ni.mu.RUnlock()
-	return sorted(ni.peers)
-}
-
-func sorted(peers map[nid.NID]*peer) []*peer {
-	return slices.SortedFunc(maps.Values(peers), func(a, b *peer) int { return a.id.Compare(b.id) })
-}
-
-// enter begins a task unless the NI has ended.
-func (ni *NI) enter() bool {
-	ni.mu.RLock()
-	defer ni.mu.RUnlock()
-	if ni.ended() {
-		return false
-	}
-	ni.tasks.Add(1)
-	return true
-}
-
-// after calls f after d unless the NI has ended or the timer is stopped.
-func (ni *NI) after(d time.Duration, f func()) machine.Timer {
-	return ni.clock.AfterFunc(d, func() {
-		if ni.enter() {
-			defer ni.tasks.Done()
-			f()
-		}
-	})
-}
-
-// ended reports whether all connections have to end.
-func (ni *NI) ended() bool {
-	select {
-	case <-ni.dying:
-		return true
-	default:
-		return false
-	}
+// sorted brings peers into the order of their NIDs, so that events of one instant have the same order in each run.
+func sorted(peers []*peer) []*peer {
+	slices.SortFunc(peers, func(a, b *peer) int { return a.id.Compare(b.id) })
+	return peers
 }
 
 // Shutdown implements lnd.NI. It returns ctx's error if messages had to be
@@ -192,18 +126,7 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	ni.messages.Close()
 	ni.acceptor.leave(ni)
 	err := errors.Join(ni.messages.Wait(ctx), ni.cast.shutdown(ctx))
-	ni.mu.Lock() // no task may begin while Shutdown waits for the others
-	again := ni.ended()
-	if !again {
-		close(ni.dying)
-	}
-	if ni.scanner != nil {
-		ni.scanner.Stop()
-		ni.scanner = nil
-	}
-	peers := ni.peers
-	ni.peers = nil
-	ni.mu.Unlock()
+	peers, first := ni.peers.End()
 	for _, p := range sorted(peers) {
 		p.shutdown()
 	}
@@ -211,8 +134,8 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 		c.fail(newError(ShuttingDown, lustre(c.peer.id), nil))
 	}
 	_ = ni.messages.Wait(context.Background())
-	ni.tasks.Wait()
-	if again {
+	ni.peers.Tasks.Wait()
+	if !first {
 		return err
 	}
 	return errors.Join(err, ni.closeVerbs(), ni.acceptor.release())

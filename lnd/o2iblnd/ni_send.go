@@ -27,7 +27,7 @@ func (ni *NI) Send(m *lnd.Message) {
 	recent := ni.recent.Slot(m.Target.NID.Hash())
 	p := recent.Load()
 	if p == nil || p.id != m.Target.NID || p.gone.Load() {
-		if p = ni.peer(m.Target.NID); p != nil {
+		if p = ni.peers.Get(m.Target.NID); p != nil {
 			recent.Store(p)
 		}
 	}
@@ -40,7 +40,7 @@ func (ni *NI) Send(m *lnd.Message) {
 		return // the message answers a GET_REQ of the peer, and prepare has sent it
 	}
 	for p != nil && !p.send(t) {
-		p = ni.peer(m.Target.NID) // p was removed from the table after it was found, so find or make another one
+		p = ni.peers.Get(m.Target.NID) // p was removed from the table after it was found, so find or make another one
 	}
 	if p == nil {
 		t.err = newError(ShuttingDown, m.Target, nil)

@@ -57,7 +57,7 @@ func (p *peer) send(t *tx) bool {
 		p.mu.Unlock()
 		return false
 	}
-	t.deadline = p.ni.clock.Now() + p.ni.patience.connect() + queueGrace
+	t.deadline = p.ni.clock.Now() + p.ni.connectTimeout() + queueGrace
 	p.pending.push(t)
 	p.step(peerIn{kind: peerSend})
 	p.unlock()

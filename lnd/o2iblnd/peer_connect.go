@@ -13,7 +13,7 @@ func (p *peer) wake(now, at time.Duration) {
 		return
 	}
 	p.timerAt = at
-	p.ni.after(at-now, func() {
+	p.ni.peers.After(at-now, func() {
 		p.mu.Lock()
 		p.timerAt = machine.Never
 		p.step(peerIn{kind: peerTimer})

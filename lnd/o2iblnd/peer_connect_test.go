@@ -65,7 +65,7 @@ func TestNeverAsked(t *testing.T) {
 func TestNeedless(t *testing.T) {
 	ni := start(t, loopbackAddrs(1)[0], softroce.Open, Config{}, new(sink))
 	defer shut(ni)
-	p := ni.peer(highNID)
+	p := ni.peers.Get(highNID)
 	p.mu.Lock()
 	p.set.connecting, p.set.accepting = 1, 1
 	p.mu.Unlock()

@@ -33,8 +33,8 @@ func (p *peer) unlock() {
 		p.mu.Unlock()
 		return
 	}
-	p.ni.tasks.Add(1) // allowed, because p is not shut down yet; Shutdown waits until all events are carried out
-	defer p.ni.tasks.Done()
+	p.ni.peers.Tasks.Add(1) // allowed, because p is not shut down yet; Shutdown waits until all events are carried out
+	defer p.ni.peers.Tasks.Done()
 	p.events.Tell(&p.mu, p.tell)
 }
 

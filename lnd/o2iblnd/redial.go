@@ -133,14 +133,14 @@ func (a *acceptor) takeRedial(now time.Duration) bool {
 // redial asks a peer for a connection, if there is none and none is to be expected. It reports whether it
 // sends a request.
 func (ni *NI) redial(from netip.Addr) (asks bool) {
-	if !ni.enter() {
+	if !ni.peers.Begin(nil) {
 		return false
 	}
-	defer ni.tasks.Done()
+	defer ni.peers.Tasks.Done()
 	if ni.messages.Closing() || ni.conns.len() >= ni.cfg.MaxConns {
 		return false
 	}
-	p := ni.peer(nid.FromAddr(ni.nid.Net(), from))
+	p := ni.peers.Get(nid.FromAddr(ni.nid.Net(), from))
 	if p == nil {
 		return false
 	}

@@ -2,8 +2,6 @@ package o2iblnd
 
 import (
 	"time"
-
-	"ulnet/lnd/internal/shell"
 )
 
 // Only the scan notices time-outs: it looks at all connections and peers periodically, so that the
@@ -15,18 +13,11 @@ const (
 )
 
 func (ni *NI) scanInterval() time.Duration {
-	d := ni.patience.now()
+	d := ni.patience.Now()
 	if ni.cfg.Keepalive > 0 {
 		d = min(d, ni.cfg.Keepalive)
 	}
 	return min(max(d/scansPerTimeout, minScanInterval), maxScanInterval)
-}
-
-// scanLater sets the timer of the scan if it is not set. The caller holds ni.mu.
-func (ni *NI) scanLater() {
-	if ni.scanner == nil {
-		ni.scanner = ni.after(ni.scanInterval(), ni.scan)
-	}
 }
 
 // scan looks at everything once and forgets the peers that are idle.
@@ -35,19 +26,8 @@ func (ni *NI) scan() {
 	for _, c := range ni.conns.all() {
 		c.scan(now)
 	}
-	for _, p := range ni.allPeers() {
+	for _, p := range sorted(ni.peers.All()) {
 		p.scan(now)
 	}
-	ni.mu.Lock()
-	defer ni.mu.Unlock()
-	ni.scanner = nil
-	for id, p := range ni.peers {
-		if p.remove() {
-			delete(ni.peers, id)
-		}
-	}
-	ni.peers = shell.Shrink(ni.peers, &ni.most)
-	if len(ni.peers) > 0 && !ni.ended() {
-		ni.scanLater()
-	}
+	ni.peers.Sweep((*peer).remove)
 }

@@ -65,16 +65,16 @@ type ConnSnapshot struct {
 // different peers may be of different instants.
 func (ni *NI) Snapshot() Snapshot {
 	cfg := ni.cfg
-	cfg.Timeout = ni.patience.now()
+	cfg.Timeout = ni.patience.Now()
 	s := Snapshot{
 		NID: ni.nid, Listen: netip.AddrPortFrom(ni.addr, ni.cfg.Service), Device: ni.dev.Attr(),
 		Messages: ni.messages.Len(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
 		Tunables: lnd.InForce(cfg.Tunables()),
 	}
-	if !ni.ended() {
+	if !ni.peers.Ended() {
 		s.Receives = ni.pool.Stats()
 	}
-	for _, p := range ni.allPeers() {
+	for _, p := range sorted(ni.peers.All()) {
 		s.Peers = append(s.Peers, p.snapshot())
 	}
 	return s

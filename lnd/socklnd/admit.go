@@ -128,7 +128,7 @@ func (a *acceptor) choose(h *handshake, want nid.NID) *NI {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if h.ni = a.find(want); h.ni != nil {
-		h.ni.tasks.Add(1) // leave calls Done for this; Shutdown of the NI waits for that after it has removed the NI
+		h.ni.peers.Tasks.Add(1) // leave calls Done for this; Shutdown of the NI waits for that after it has removed the NI
 	}
 	return h.ni
 }
@@ -139,7 +139,7 @@ func (a *acceptor) leave(h *handshake) {
 	defer a.mu.Unlock()
 	a.handshakes.remove(h)
 	if h.ni != nil {
-		h.ni.tasks.Done()
+		h.ni.peers.Tasks.Done()
 	}
 }
 

@@ -6,7 +6,7 @@ import "ulnet/lnet/nid"
 // that a peer is down, as it does for gateways (lnet_notify_peer_down). Messages to the peer fail,
 // and the next one dials anew.
 func (ni *NI) ClosePeer(id nid.NID, incarnation uint64, cause error) {
-	for _, p := range ni.allPeers() {
+	for _, p := range ni.peers.All() {
 		if p.id.NID != id {
 			continue
 		}

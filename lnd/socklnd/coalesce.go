@@ -73,13 +73,13 @@ func (w *writer) delay() {
 func (w *writer) setTick() {
 	co, ni := &w.coalescing, w.c.peer.ni
 	co.ticking, co.fast = true, co.posted+enoughBytes<<co.stretch/coalesceTicks
-	ni.tasks.Add(1)
+	ni.peers.Tasks.Add(1)
 	ni.clock.AfterFunc(coalesceTime<<co.stretch, w.tickFn)
 }
 
 // tick begins the delayed drain, unless messages still come fast enough that a buffer will be full soon.
 func (w *writer) tick() {
-	defer w.c.peer.ni.tasks.Done()
+	defer w.c.peer.ni.peers.Tasks.Done()
 	co := &w.coalescing
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -38,7 +38,7 @@ func (u *inlines) postLater() {
 	}
 }
 
-func (u *inlines) writer() *writer { return &u.ni.allPeers()[0].routes.small[0].tx }
+func (u *inlines) writer() *writer { return &u.ni.peers.All()[0].routes.small[0].tx }
 
 // coalescing returns the writer's state of coalescing, and the number of small messages in a row
 // that its burst has counted.

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"ulnet/lnd"
+	"ulnet/lnd/internal/shell"
 	"ulnet/lnd/readloop"
 	"ulnet/lnet/nid"
 )
@@ -61,15 +62,16 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	ni := &NI{
 		cfg: own.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, watchdog: &d.watchdog, polling: &d.polling, nid: id, pid: cmp.Or(cfg.PID, nid.LustrePID), addr: addr,
 		incarnation: cfg.Incarnation, clock: cfg.Clock, up: up, tap: cfg.Tap,
-		log:   log.With("ni", id),
-		peers: make(map[nid.ProcessID]*peer),
-		dying: make(chan struct{}),
+		log: log.With("ni", id),
 	}
+	ni.peers.Init(shell.PeersConfig[nid.ProcessID, peer]{
+		Clock: cfg.Clock, Interval: ni.scanInterval, Scan: ni.scan, Make: func(id nid.ProcessID) *peer { return newPeer(ni, id) },
+	})
 	ni.inline, _ = up.(lnd.InlineUpcalls)
 	ni.messages.Init()
 	ni.dials.Init()
 	ni.spoilSum.Store(own.InjectChecksumError)
-	ni.patience.init(ni.cfg.SockTimeout, own.SockTimeout != 0)
+	ni.patience.Init(ni.cfg.SockTimeout, own.SockTimeout != 0)
 	ni.cast.init(ni)
 	ni.ctx, ni.cancel = context.WithCancel(context.Background())
 	if d.cfg.Accept == AcceptNone {

@@ -207,7 +207,7 @@ func TestFinalizedOnce(t *testing.T) {
 
 // breakOne closes one of h's connections without h's knowledge.
 func breakOne(rnd *rand.Rand, h *host) {
-	for _, p := range h.ni.allPeers() {
+	for _, p := range h.ni.peers.All() {
 		p.mu.Lock()
 		if len(p.conns) > 0 {
 			_ = p.conns[rnd.IntN(len(p.conns))].net.Close()

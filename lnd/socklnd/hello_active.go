@@ -14,7 +14,7 @@ import (
 // startDial opens a connection in a goroutine of its own. The caller holds
 // p.mu.
 func (p *peer) startDial(t ksock.ConnType, v ksock.Version) {
-	p.ni.tasks.Go(func() {
+	p.ni.peers.Tasks.Go(func() {
 		p.ni.dials.Begin()
 		defer p.ni.dials.End()
 		if !p.ni.dials.Closing() {
@@ -28,7 +28,7 @@ func (p *peer) dial(t ksock.ConnType, v ksock.Version) {
 	s, in := p.ni.open(p.id, t, v)
 	p.mu.Lock()
 	defer p.unlock()
-	if p.removed || p.ni.ended() { // Shutdown finalizes the waiting messages
+	if p.removed || p.ni.peers.Ended() { // Shutdown finalizes the waiting messages
 		if s != nil {
 			s.close()
 		}
@@ -67,7 +67,7 @@ func (ni *NI) open(id nid.ProcessID, t ksock.ConnType, v ksock.Version) (*shake,
 	}
 	ctx, cancel := context.WithCancel(ni.ctx)
 	defer cancel()
-	patience := ni.patience.now()
+	patience := ni.patience.Now()
 	timer := ni.clock.AfterFunc(patience, cancel)
 	defer timer.Stop()
 	addr := id.NID.Addr()

@@ -141,7 +141,7 @@ func (ni *NI) welcome(s *shake, h *ksock.Hello, settle func() bool) *refusal {
 	s.generation = out.generation
 	r := p.finish(s, ni.answer(h, id.NID, h.ConnType.Invert()), settle)
 	if r != nil {
-		ni.forget(p)
+		p.forget()
 	}
 	return r
 }
@@ -168,7 +168,7 @@ var refusalReasons = map[setOutcome]Reason{
 // if the NI has ended.
 func (ni *NI) decide(id nid.ProcessID, in setInput) (*peer, setOutput) {
 	for {
-		p := ni.peer(id)
+		p := ni.peers.Get(id)
 		if p == nil {
 			return nil, setOutput{}
 		}

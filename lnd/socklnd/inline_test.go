@@ -139,7 +139,7 @@ func TestPostCut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u, k := postingHost(t)
 		var counts []buffered // at each report of an end: the messages that still count as buffered
-		conns := slices.Clone(u.ni.allPeers()[0].conns)
+		conns := slices.Clone(u.ni.peers.All()[0].conns)
 		u.onEnd = func() {
 			sum := buffered{}
 			for _, c := range conns {
@@ -244,7 +244,7 @@ func TestPostOneFlow(t *testing.T) {
 		synctest.Wait()
 		u := &inlines{host: h}
 		h.ni.up, h.ni.inline = u, u
-		if n := len(u.ni.allPeers()[0].routes.large); n != 3 {
+		if n := len(u.ni.peers.All()[0].routes.large); n != 3 {
 			t.Fatalf("%d bulk connections, want 3", n)
 		}
 		for range 30 { // the peer does not read, so messages wait in the buffers
@@ -280,7 +280,7 @@ func TestPostUrgent(t *testing.T) {
 		urgent := bytes.Repeat([]byte{0xee}, 9)
 		m := newPut(u.id(), probeID, urgent)
 		m.Priority = true
-		for _, c := range u.ni.allPeers()[0].conns {
+		for _, c := range u.ni.peers.All()[0].conns {
 			// push is called instead of Send, which might choose another connection, whose buffers are
 			// empty
 			if c.tx.posted != nil {
@@ -326,7 +326,7 @@ func TestPostRefused(t *testing.T) {
 func TestNoopsHaveRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u, _ := postingHost(t)
-		c := u.ni.allPeers()[0].routes.urgent[0]
+		c := u.ni.peers.All()[0].routes.urgent[0]
 		for n := range 32 {
 			m := newPut(u.id(), probeID, pattern(lnd.MaxInline))
 			m.Priority = true
@@ -424,7 +424,7 @@ func TestPostAnswers(t *testing.T) {
 				if len(u.ends) == 0 || u.ends[0].left < c.least || u.ends[0].left > c.most {
 					t.Errorf("answers ended as %v, want %d to %d together first", u.ends, c.least, c.most)
 				}
-				if u.ni.allPeers()[0].conns[0].tx.busy() {
+				if u.ni.peers.All()[0].conns[0].tx.busy() {
 					t.Error("the connection is still busy")
 				}
 			})

@@ -192,7 +192,7 @@ func (c *casting) listen() error {
 	}
 	c.rx = rx
 	c.room.Store(int64(longest - wire.DatagramOverhead(c.large)))
-	c.ni.tasks.Go(func() { c.receive(rx) })
+	c.ni.peers.Tasks.Go(func() { c.receive(rx) })
 	return nil
 }
 

@@ -76,7 +76,7 @@ func (c *casting) later(m *lnd.Message) bool {
 	if c.ended {
 		return false
 	}
-	c.ni.tasks.Go(func() {
+	c.ni.peers.Tasks.Go(func() {
 		_, err := c.transmit(m, true, true)
 		c.finish(m, err)
 		c.run(true)

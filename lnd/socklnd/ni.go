@@ -3,10 +3,7 @@ package socklnd
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"net/netip"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,28 +30,21 @@ type NI struct {
 	warned      shell.Warnings[Reason, nid.ProcessID]
 	counts      counters
 	spoilSum    atomic.Bool        // the next checksum is to be sent wrong
-	patience    patience           // time-outs that are in force
+	patience    shell.Patience     // the sock_timeout in force
 	conns       atomic.Int32       // conns_per_peer set while the NI runs; 0: that of cfg
 	acceptors   *acceptors         // acceptors of all NIs of the driver
 	watchdog    *readloop.Watchdog // watchdog of all NIs of the driver
 	polling     *polling           // busy polling, shared by all NIs of the driver
 	acceptor    *acceptor          // acceptor of the address addr; nil with AcceptNone
 
-	mu      sync.RWMutex
-	peers   map[nid.ProcessID]*peer // peers by NID and PID; guarded by mu
-	most    int                     // largest number of peers that the present table has had; guarded by mu
-	scanner machine.Timer           // timer of the next scan; nil while there is nothing to scan; guarded by mu
-	scanDue time.Duration           // when that scan is due; guarded by mu
+	peers shell.Peers[nid.ProcessID, peer] // peers by NID and PID, and all goroutines and timer functions of the NI
+	cast  casting                          // state of multicast
 
-	cast casting // state of multicast
-
-	recent   shell.Recent[peer] // cache of peers, by which most messages find their peer without the lock mu
+	recent   shell.Recent[peer] // cache of peers, by which most messages find their peer without the lock of peers
 	messages shell.Messages     // messages that are not finalized; once it is closed no new ones are taken
 	dials    shell.Messages     // attempts to connect that are under way; once it is closed no more begin
-	dying    chan struct{}      // closed when all goroutines and connections have to end
 	ctx      context.Context
-	cancel   context.CancelFunc // cancels ctx when dying is closed
-	tasks    sync.WaitGroup     // all goroutines and timer functions of the NI
+	cancel   context.CancelFunc // cancels ctx when all goroutines and connections have to end
 }
 
 var (
@@ -78,7 +68,7 @@ func (ni *NI) Send(m *lnd.Message) {
 		return
 	}
 	for {
-		p := ni.peer(m.Target)
+		p := ni.peers.Get(m.Target)
 		if p == nil {
 			ni.finalize(m, newError(ShuttingDown, m.Target, nil))
 			return
@@ -99,70 +89,6 @@ func (ni *NI) finalize(m *lnd.Message, err error) {
 	ni.messages.End()
 }
 
-// peer returns the peer with this id, and makes it if need be. It returns nil when the NI has
-// ended.
-func (ni *NI) peer(id nid.ProcessID) *peer {
-	ni.mu.RLock()
-	p := ni.peers[id]
-	ni.mu.RUnlock()
-	if p != nil {
-		return p
-	}
-	ni.mu.Lock()
-	defer ni.mu.Unlock()
-	if p := ni.peers[id]; p != nil || ni.ended() {
-		return p
-	}
-	p = newPeer(ni, id)
-	ni.peers[id] = p
-	ni.most = max(ni.most, len(ni.peers))
-	ni.scanLater()
-	return p
-}
-
-// forget removes p if it has no state, so that short-lived peers do not fill the table until
-// the next scan.
-func (ni *NI) forget(p *peer) {
-	ni.mu.Lock()
-	defer ni.mu.Unlock()
-	if ni.peers[p.id] == p && p.remove(ni.clock.Now()) {
-		delete(ni.peers, p.id)
-	}
-}
-
-// allPeers returns the peers of this instant, in no order.
-func (ni *NI) allPeers() []*peer {
-	ni.mu.RLock()
-	defer ni.mu.RUnlock()
-	return slices.Collect(maps.Values(ni.peers))
-}
-
-// after calls f after d unless the NI has ended or the timer is stopped.
-func (ni *NI) after(d time.Duration, f func()) machine.Timer {
-	return ni.clock.AfterFunc(d, func() {
-		ni.mu.RLock()
-		ended := ni.ended()
-		if !ended {
-			ni.tasks.Add(1)
-		}
-		ni.mu.RUnlock()
-		if !ended {
-			defer ni.tasks.Done()
-			f()
-		}
-	})
-}
-
-// ended reports whether all connections have to end.
-func (ni *NI) ended() bool {
-	select {
-	case <-ni.dying:
-		return true
-	default:
-		return false
-	}
-}
-
 // Shutdown implements lnd.NI. It returns ctx's error if messages had to be
 // failed.
 func (ni *NI) Shutdown(ctx context.Context) error {
@@ -170,25 +96,15 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	ni.acceptors.leave(ni)
 	err := ni.messages.Wait(ctx)
 	ni.finishDials(ctx)
-	ni.mu.Lock() // no timer function may begin while Shutdown waits
-	if !ni.ended() {
-		close(ni.dying)
-		ni.cancel()
-	}
-	if ni.scanner != nil {
-		ni.scanner.Stop()
-		ni.scanner = nil
-	}
-	peers := ni.peers
-	ni.peers = nil
-	ni.mu.Unlock()
+	peers, _ := ni.peers.End()
+	ni.cancel()
 	ni.cast.shutdown()
 	for _, p := range peers {
 		p.shutdown()
 	}
 	// goroutines that still write get an error soon, so this wait is short
 	_ = ni.messages.Wait(context.Background())
-	ni.tasks.Wait()
+	ni.peers.Tasks.Wait()
 	if ni.acceptor != nil {
 		ni.acceptor.wait()
 	}

@@ -1,46 +1,19 @@
 package socklnd
 
-import (
-	"sync/atomic"
-	"time"
-)
-
-// patience is the sock_timeout in force. It follows LNet's time-out for drivers, unless the
-// configuration has a sock_timeout.
-type patience struct {
-	inForce atomic.Int64
-	given   bool
-}
-
-func (p *patience) init(d time.Duration, given bool) {
-	p.given = given
-	p.inForce.Store(int64(d))
-}
-
-func (p *patience) now() time.Duration { return time.Duration(p.inForce.Load()) }
+import "time"
 
 // SetTimeout implements lnd.TimeoutSetter. It also sets TCP_USER_TIMEOUT of all connections, the
 // system's time-out for unacknowledged data.
 func (ni *NI) SetTimeout(d time.Duration) {
-	if ni.patience.given || d <= 0 || ni.patience.inForce.Swap(int64(d)) == int64(d) {
+	if !ni.patience.Follow(d) {
 		return
 	}
-	for _, p := range ni.allPeers() {
+	for _, p := range ni.peers.All() {
 		p.mu.Lock()
 		for _, c := range p.conns {
-			setUserTimeout(c.net, ni.patience.now())
+			setUserTimeout(c.net, ni.patience.Now())
 		}
 		p.unlock()
 	}
-	ni.rescan()
-}
-
-// rescan sets the time of the next scan anew, after the time-out in force has changed.
-func (ni *NI) rescan() {
-	ni.mu.Lock()
-	defer ni.mu.Unlock()
-	if ni.scanner != nil && ni.scanner.Stop() {
-		ni.scanner = nil
-		ni.scanLater()
-	}
+	ni.peers.Rescan()
 }

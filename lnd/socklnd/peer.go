@@ -152,7 +152,7 @@ func (p *peer) arm(now, wake time.Duration) {
 		p.timer = nil
 	}
 	if wake != machine.Never {
-		p.timer = p.ni.after(wake-now, p.wake)
+		p.timer = p.ni.peers.After(wake-now, p.wake)
 	}
 }
 
@@ -174,7 +174,7 @@ func (p *peer) attach(c *conn, held *slot) {
 	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // on BULK_IN this side sends only acks, keepalives and priority messages
 		p.ni.cfg.sockets().tuneControl(c.net)
 	}
-	if d := p.ni.patience.now(); d != p.ni.cfg.SockTimeout {
+	if d := p.ni.patience.Now(); d != p.ni.cfg.SockTimeout {
 		setUserTimeout(c.net, d)
 	}
 	p.conns = append(p.conns, c)
@@ -188,7 +188,7 @@ func (p *peer) attach(c *conn, held *slot) {
 		p.failLate(now)
 		c.tx.pushAll(&p.pending)
 	}
-	p.ni.tasks.Go(func() {
+	p.ni.peers.Tasks.Go(func() {
 		c.rx.run()
 		held.release()
 	})

@@ -30,10 +30,15 @@ func (p *peer) unlock() {
 		p.mu.Unlock()
 		return
 	}
-	p.ni.tasks.Add(1) // adding a task is allowed: p is not shut down yet, and Shutdown waits until all reports are made
-	defer p.ni.tasks.Done()
+	p.ni.peers.Tasks.Add(1) // adding a task is allowed: p is not shut down yet, and Shutdown waits until all reports are made
+	defer p.ni.peers.Tasks.Done()
 	p.events.Tell(&p.mu, p.tell)
-	p.ni.forget(p) // an earlier call may have done nothing: forget does nothing while reports of p are being made
+	p.forget() // an earlier call may have done nothing: forget does nothing while reports of p are being made
+}
+
+// forget removes p if it has no state, so that short-lived peers do not fill the table until the next scan.
+func (p *peer) forget() {
+	p.ni.peers.Forget(p.id, p, func(p *peer) bool { return p.remove(p.ni.clock.Now()) })
 }
 
 func (p *peer) tell(e *event) {

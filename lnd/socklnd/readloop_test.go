@@ -124,7 +124,7 @@ func (l *readLoopPair) wantEnd(result chan bool, want bool) {
 func (l *readLoopPair) cut(size int) (rest func()) {
 	l.Helper()
 	l.payloads++
-	for _, c := range l.a.ni.allPeers()[0].conns {
+	for _, c := range l.a.ni.peers.All()[0].conns {
 		if c.ctype != ksock.Control {
 			continue
 		}

@@ -3,7 +3,6 @@ package socklnd
 import (
 	"time"
 
-	"ulnet/lnd/internal/shell"
 	"ulnet/lnd/socklnd/ksock"
 )
 
@@ -32,28 +31,17 @@ type silence struct {
 }
 
 func (ni *NI) scanInterval() time.Duration {
-	d := ni.patience.now()
+	d := ni.patience.Now()
 	if ni.cfg.Keepalive > 0 {
 		d = min(d, ni.cfg.Keepalive)
 	}
 	return max(d/scansPerTimeout, minScanInterval)
 }
 
-// scanLater sets the timer of the scan if it is not set. The caller holds ni.mu.
-func (ni *NI) scanLater() {
-	if ni.scanner == nil {
-		d := ni.scanInterval()
-		ni.scanDue = ni.clock.Now() + d
-		ni.scanner = ni.after(d, ni.scan)
-	}
-}
-
 // lateness returns how late a scan is, if it is late by more than an interval: then the process was stopped, or could
 // not run. What arrived meanwhile may wait in the sockets, unread. So timeouts are deferred by this time.
 func (ni *NI) lateness(now time.Duration) time.Duration {
-	ni.mu.RLock()
-	defer ni.mu.RUnlock()
-	if late := now - ni.scanDue; late > ni.scanInterval() {
+	if late := now - ni.peers.Due(); late > ni.scanInterval() {
 		return late
 	}
 	return 0
@@ -63,21 +51,10 @@ func (ni *NI) lateness(now time.Duration) time.Duration {
 func (ni *NI) scan() {
 	now := ni.clock.Now()
 	late := ni.lateness(now)
-	for _, p := range ni.allPeers() {
+	for _, p := range ni.peers.All() {
 		p.scan(now, late)
 	}
-	ni.mu.Lock()
-	defer ni.mu.Unlock()
-	ni.scanner = nil
-	for id, p := range ni.peers {
-		if p.remove(now) {
-			delete(ni.peers, id)
-		}
-	}
-	ni.peers = shell.Shrink(ni.peers, &ni.most)
-	if len(ni.peers) > 0 {
-		ni.scanLater()
-	}
+	ni.peers.Sweep(func(p *peer) bool { return p.remove(now) })
 }
 
 // remove marks p as removed if it has no state that would be lost. A peer with a failed dial stays
@@ -123,7 +100,7 @@ func (c *conn) stuck(now time.Duration) Reason {
 	if tx := c.txBytes.Load(); tx != p.txBytes || !c.tx.busy() {
 		p.txBytes, p.txAt = tx, now
 	}
-	limit := c.peer.ni.patience.now()
+	limit := c.peer.ni.patience.Now()
 	switch {
 	case now-p.rxAt >= limit:
 		return ReceiveTimeout

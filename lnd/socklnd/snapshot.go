@@ -54,7 +54,7 @@ type ConnSnapshot struct {
 // different peers may be of different instants.
 func (ni *NI) Snapshot() Snapshot {
 	cfg := ni.cfg
-	cfg.SockTimeout, cfg.ConnsPerPeer = ni.patience.now(), ni.connsPerPeer()
+	cfg.SockTimeout, cfg.ConnsPerPeer = ni.patience.Now(), ni.connsPerPeer()
 	s := Snapshot{
 		NID: ni.nid, Accept: ni.cfg.Accept, SourceAddress: ni.cfg.SourceAddress,
 		Messages: ni.messages.Len(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
@@ -65,7 +65,7 @@ func (ni *NI) Snapshot() Snapshot {
 		s.Handshakes, s.Accepted = a.load(ni)
 	}
 	now := ni.clock.Now()
-	for _, p := range ni.allPeers() {
+	for _, p := range ni.peers.All() {
 		s.Peers = append(s.Peers, p.snapshot(now))
 	}
 	slices.SortFunc(s.Peers, func(a, b PeerSnapshot) int {

@@ -115,7 +115,7 @@ func bulkPriority(tos int) int {
 // wantOptions checks options of the only connection of a type that h has.
 func wantOptions(t *testing.T, h *host, ctype ksock.ConnType, options []sockopt) {
 	t.Helper()
-	p := h.ni.allPeers()[0]
+	p := h.ni.peers.All()[0]
 	p.mu.Lock()
 	i := slices.IndexFunc(p.conns, func(c *conn) bool { return c.ctype == ctype })
 	rc, err := p.conns[i].net.(*net.TCPConn).SyscallConn()

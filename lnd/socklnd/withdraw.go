@@ -7,7 +7,7 @@ var _ lnd.Withdrawer = (*NI)(nil)
 // Withdraw implements lnd.Withdrawer for messages that wait for a connection, and for messages in
 // the queue of one. Messages of a batch that is being written stay.
 func (ni *NI) Withdraw(want func(*lnd.Message) bool) {
-	for _, p := range ni.allPeers() {
+	for _, p := range ni.peers.All() {
 		p.mu.Lock()
 		var back lnd.Queue
 		pushList(&back, p.pending.Take(want))

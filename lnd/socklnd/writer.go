@@ -182,14 +182,14 @@ func (w *writer) readerEnded() {
 // startDrain hands the sending side to a new goroutine. The caller holds mu.
 func (w *writer) startDrain() {
 	w.scheduled = true
-	w.c.peer.ni.tasks.Add(1)
+	w.c.peer.ni.peers.Tasks.Add(1)
 	go w.drainFn()
 }
 
 // drain writes until nothing is left, many messages with one system call. It does nothing if a
 // sender has taken the sending side from it before it began.
 func (w *writer) drain() {
-	defer w.c.peer.ni.tasks.Done()
+	defer w.c.peer.ni.peers.Tasks.Done()
 	w.mu.Lock()
 	owner := w.scheduled && !w.coalescing.on
 	if owner {

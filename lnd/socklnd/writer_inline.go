@@ -30,10 +30,7 @@ func (ni *NI) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher, 
 	recent := ni.recent.Slot(i.To.NID.Hash())
 	p := recent.Load()
 	if p == nil || p.id != i.To {
-		ni.mu.RLock()
-		p = ni.peers[i.To]
-		ni.mu.RUnlock()
-		if p == nil {
+		if p = ni.peers.Find(i.To); p == nil {
 			return nil, false
 		}
 		recent.Store(p)
@@ -57,9 +54,7 @@ func (b *buffered) remove(messages, bytes int) {
 
 // Buffered implements lnd.Inliner.
 func (ni *NI) Buffered(to nid.ProcessID) (messages, bytes int) {
-	ni.mu.RLock()
-	p := ni.peers[to]
-	ni.mu.RUnlock()
+	p := ni.peers.Find(to)
 	if p == nil {
 		return 0, 0
 	}

@@ -43,7 +43,7 @@ var Rules = []Rule{
 
 	{Package: "lnd", May: "lnet/nid lnet/wire lnet/machine"},
 	{Package: "lnd/hostaddr"},
-	{Package: "lnd/internal/shell", May: "lnd/hostaddr"},
+	{Package: "lnd/internal/shell", May: "lnd/hostaddr lnet/machine"},
 	{Package: "lnd/readloop", May: "lnd lnet/machine"},
 	{Package: "lnd/socklnd/ksock", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/o2iblnd/kib", May: "lnet/nid lnet/wire"},
