@@ -112,12 +112,12 @@ func (o *overheard) take(ip []byte) {
 	if err != nil || p.DestQP != ibta.GSI {
 		return
 	}
-	m, body, err := ibta.ParseMAD(p.Payload)
+	m, err := ibta.ParseCM(append([]byte(nil), p.Payload...))
 	switch {
 	case err != nil:
-	case m.Attribute == ibta.AttrREQ:
-		o.req, _ = ibta.ParseREQ(append([]byte(nil), body...))
-	case m.Attribute == ibta.AttrREP:
-		o.rep, _ = ibta.ParseREP(append([]byte(nil), body...))
+	case m.MAD.Attribute == ibta.AttrREQ:
+		o.req = m.REQ
+	case m.MAD.Attribute == ibta.AttrREP:
+		o.rep = m.REP
 	}
 }

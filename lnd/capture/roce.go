@@ -36,57 +36,10 @@ type RoCE struct {
 	Transfer *Transfer
 }
 
-// CM is a message of the connection manager. MAD.Attribute says which one; the fields of other
-// messages mean nothing.
+// CM is a message of the connection manager.
 type CM struct {
-	MAD  ibta.MAD  // header of the message
-	REQ  ibta.REQ  // request for a connection
-	IP   ibta.IPCM // IP addresses and ports in the private data of a REQ
-	REP  ibta.REP  // reply to the request
-	REJ  ibta.REJ  // rejection of the request
-	MRA  ibta.MRA  // message receipt acknowledgement: "received, the answer follows later"
-	RTU  ibta.RTU  // ready to use
-	DREQ ibta.DREQ // request to disconnect
-	DREP ibta.DREP // reply to the DREQ
-}
-
-// ids returns the comm ids of the sender and of the receiver, 0 for none.
-func (c *CM) ids() (local, remote ibta.CommID) {
-	switch c.MAD.Attribute {
-	case ibta.AttrREQ:
-		return c.REQ.LocalID, 0
-	case ibta.AttrREP:
-		return c.REP.LocalID, c.REP.RemoteID
-	case ibta.AttrREJ:
-		return c.REJ.LocalID, c.REJ.RemoteID
-	case ibta.AttrMRA:
-		return c.MRA.LocalID, c.MRA.RemoteID
-	case ibta.AttrRTU:
-		return c.RTU.LocalID, c.RTU.RemoteID
-	case ibta.AttrDREQ:
-		return c.DREQ.LocalID, c.DREQ.RemoteID
-	}
-	return c.DREP.LocalID, c.DREP.RemoteID
-}
-
-// AppendTo encodes the message.
-func (c *CM) AppendTo(b []byte) []byte {
-	b = c.MAD.AppendTo(b)
-	switch c.MAD.Attribute {
-	case ibta.AttrREQ:
-		return c.REQ.AppendTo(b)
-	case ibta.AttrREP:
-		return c.REP.AppendTo(b)
-	case ibta.AttrREJ:
-		return c.REJ.AppendTo(b)
-	case ibta.AttrMRA:
-		return c.MRA.AppendTo(b)
-	case ibta.AttrRTU:
-		return c.RTU.AppendTo(b)
-	case ibta.AttrDREQ:
-		return c.DREQ.AppendTo(b)
-	}
-	return c.DREP.AppendTo(b)
+	ibta.CM           // the message
+	IP      ibta.IPCM // IP addresses and ports in the private data of a REQ
 }
 
 // Transfer is the payload of a message that goes by RDMA WRITE: from a PUT_REQ

@@ -10,7 +10,7 @@ import (
 
 // cm processes a message of the connection manager.
 func (r *roce) cm(f *roceFrame) {
-	m, err := parseCM(f.Payload)
+	m, err := ibta.ParseCM(f.Payload)
 	if err != nil && m.MAD == (ibta.MAD{}) || errors.Is(err, ibta.ErrAttribute) {
 		c, side := r.find(f)
 		r.emitPacket(c, side, f)
@@ -23,7 +23,7 @@ func (r *roce) cm(f *roceFrame) {
 	r.learn(c, side, f, &m)
 	r.emitPacket(c, side, f)
 	rec := r.record(c, side, CMMessage, f)
-	rec.Raw, rec.Length, rec.RoCE.CM = f.Payload[:ibta.MADSize], ibta.MADSize, m
+	rec.Raw, rec.Length, rec.RoCE.CM = f.Payload[:ibta.MADSize], ibta.MADSize, CM{CM: m}
 	switch m.MAD.Attribute {
 	case ibta.AttrREQ:
 		var user []byte
@@ -51,31 +51,6 @@ func (r *roce) cm(f *roceFrame) {
 // ErrRejected says that a connection was refused.
 var ErrRejected = errors.New("connection was refused")
 
-// parseCM parses a CM message.
-func parseCM(b []byte) (m CM, err error) {
-	var body []byte
-	if m.MAD, body, err = ibta.ParseMAD(b); err != nil {
-		return m, err
-	}
-	switch m.MAD.Attribute { // the MAD has a fixed size, so each body is long enough
-	case ibta.AttrREQ:
-		m.REQ, _ = ibta.ParseREQ(body)
-	case ibta.AttrREP:
-		m.REP, _ = ibta.ParseREP(body)
-	case ibta.AttrREJ:
-		m.REJ, _ = ibta.ParseREJ(body)
-	case ibta.AttrMRA:
-		m.MRA, _ = ibta.ParseMRA(body)
-	case ibta.AttrRTU:
-		m.RTU, _ = ibta.ParseRTU(body)
-	case ibta.AttrDREQ:
-		m.DREQ, _ = ibta.ParseDREQ(body)
-	case ibta.AttrDREP:
-		m.DREP, _ = ibta.ParseDREP(body)
-	}
-	return m, nil
-}
-
 // private parses o2iblnd's message in the private data of a REQ or REP. Programs other than o2iblnd
 // connect, too; their private data is something else.
 func (r *Record) private(b []byte) {
@@ -90,8 +65,8 @@ func (r *Record) private(b []byte) {
 }
 
 // findCM returns the connection that a CM message is about.
-func (r *roce) findCM(f *roceFrame, m *CM) (*roceConn, Side) {
-	local, remote := m.ids()
+func (r *roce) findCM(f *roceFrame, m *ibta.CM) (*roceConn, Side) {
+	local, remote := m.IDs()
 	here, there := commEnd{f.src, f.dst, local}, commEnd{f.dst, f.src, remote}
 	c := r.byID[here]
 	if m.MAD.Attribute == ibta.AttrREQ {
@@ -122,7 +97,7 @@ func (r *roce) findCM(f *roceFrame, m *CM) (*roceConn, Side) {
 }
 
 // learn takes queue pairs and PSNs from a REQ or REP.
-func (r *roce) learn(c *roceConn, side Side, f *roceFrame, m *CM) {
+func (r *roce) learn(c *roceConn, side Side, f *roceFrame, m *ibta.CM) {
 	var qp ibta.QPN
 	var psn ibta.PSN
 	switch m.MAD.Attribute {

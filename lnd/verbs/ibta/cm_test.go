@@ -22,35 +22,31 @@ func (m cmMessage) append() []byte { return m.body.AppendTo(m.mad.AppendTo(nil))
 
 // parseCM parses a CM message.
 func parseCM(b []byte) (m cmMessage, err error) {
-	mad, body, err := ibta.ParseMAD(b)
+	c, err := ibta.ParseCM(b)
 	if err != nil {
 		return m, err
 	}
-	m.mad = mad
-	switch mad.Attribute {
+	m.mad = c.MAD
+	switch c.MAD.Attribute {
 	case ibta.AttrREQ:
-		r, e := ibta.ParseREQ(body)
-		m.body, err = &r, e
+		m.body = &c.REQ
 	case ibta.AttrREP:
-		r, e := ibta.ParseREP(body)
-		m.body, err = &r, e
+		m.body = &c.REP
 	case ibta.AttrREJ:
-		r, e := ibta.ParseREJ(body)
-		m.body, err = &r, e
+		m.body = &c.REJ
 	case ibta.AttrMRA:
-		r, e := ibta.ParseMRA(body)
-		m.body, err = &r, e
+		m.body = &c.MRA
 	case ibta.AttrRTU:
-		r, e := ibta.ParseRTU(body)
-		m.body, err = &r, e
+		m.body = &c.RTU
 	case ibta.AttrDREQ:
-		r, e := ibta.ParseDREQ(body)
-		m.body, err = &r, e
+		m.body = &c.DREQ
 	case ibta.AttrDREP:
-		r, e := ibta.ParseDREP(body)
-		m.body, err = &r, e
+		m.body = &c.DREP
 	}
-	return m, err
+	if again := c.AppendTo(nil); !bytes.Equal(again, b[:ibta.MADSize]) && bytes.Equal(m.append(), b[:ibta.MADSize]) {
+		return m, errors.New("CM.AppendTo encodes another message")
+	}
+	return m, nil
 }
 
 func fill(n int, c byte) []byte { return bytes.Repeat([]byte{c}, n) }
@@ -124,18 +120,20 @@ func TestCMGolden(t *testing.T) {
 		},
 		Private: append(ibta.IPCM{SrcPort: 1023, Src: src, Dst: dst}.AppendTo(nil), user...),
 	}
-	mad, body, err := ibta.ParseMAD(b)
+	got, err := ibta.ParseCM(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(ibta.MAD{TransactionID: 0x111223344, Attribute: ibta.AttrREQ}, mad); diff != "" {
+	if diff := cmp.Diff(ibta.MAD{TransactionID: 0x111223344, Attribute: ibta.AttrREQ}, got.MAD); diff != "" {
 		t.Error(diff)
 	}
-	got, err := ibta.ParseREQ(body)
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got)\n%s", err, diff)
+	if diff := cmp.Diff(want, got.REQ); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if again := want.AppendTo(mad.AppendTo(nil)); !bytes.Equal(again, b) {
+	if local, remote := got.IDs(); local != want.LocalID || remote != 0 {
+		t.Errorf("ids %v and %v", local, remote)
+	}
+	if again := want.AppendTo(got.MAD.AppendTo(nil)); !bytes.Equal(again, b) {
 		t.Errorf("encoded\n% x, want\n% x", again, b)
 	}
 

@@ -28,20 +28,15 @@ type REP struct {
 	Private            []byte // private data; after parsing all 196 bytes, a slice of the input
 }
 
-// ParseREP parses the attribute of a REP. The error is ErrShort.
-func ParseREP(b []byte) (r REP, err error) {
-	if len(b) < MADBodySize {
-		return REP{}, ErrShort
-	}
-	r.LocalID, r.RemoteID = commIDs(b)
+func (r *REP) parse(b *[MADBodySize]byte) {
+	r.LocalID, r.RemoteID = commIDs(b[:])
 	r.QKey = QKey(binary.BigEndian.Uint32(b[8:]))
 	r.QPN, r.EECN, r.StartingPSN = QPN(uint24(b[12:])), uint24(b[16:]), PSN(uint24(b[20:]))
 	r.ResponderResources, r.InitiatorDepth = b[24], b[25]
 	r.AckDelay, r.Failover, r.FlowControl = b[26]>>3, b[26]>>1&3, b[26]&1 != 0
 	r.RNRRetryCount, r.SRQ = b[27]>>5, b[27]&16 != 0
 	r.LocalGUID = GUID(binary.BigEndian.Uint64(b[28:]))
-	r.Private = b[36:MADBodySize:MADBodySize]
-	return r, nil
+	r.Private = b[36:]
 }
 
 // AppendTo appends the attribute. Private is filled up with zeros.
@@ -83,17 +78,12 @@ type REJ struct {
 	Private           []byte       // private data; after parsing all 148 bytes, a slice of the input
 }
 
-// ParseREJ parses the attribute of a REJ. The error is ErrShort.
-func ParseREJ(b []byte) (r REJ, err error) {
-	if len(b) < MADBodySize {
-		return REJ{}, ErrShort
-	}
-	r.LocalID, r.RemoteID = commIDs(b)
+func (r *REJ) parse(b *[MADBodySize]byte) {
+	r.LocalID, r.RemoteID = commIDs(b[:])
 	r.Rejected, r.InfoLength = Rejected(b[8]>>6), b[9]>>1
 	r.Reason = RejectReason(binary.BigEndian.Uint16(b[10:]))
 	r.Info = [72]byte(b[12:])
-	r.Private = b[84:MADBodySize:MADBodySize]
-	return r, nil
+	r.Private = b[84:]
 }
 
 // AppendTo appends the attribute. Private is filled up with zeros.
@@ -108,7 +98,7 @@ func (r *REJ) AppendTo(b []byte) []byte {
 // commIDs reads the ids of the sender and of the receiver, with which all CM messages begin
 // except a REQ.
 func commIDs(b []byte) (local, remote CommID) {
-	return CommID(binary.BigEndian.Uint32(b)), CommID(binary.BigEndian.Uint32(b[4:]))
+	return CommID(binary.BigEndian.Uint32(b[:])), CommID(binary.BigEndian.Uint32(b[4:]))
 }
 
 func appendIDs(b []byte, local, remote CommID) []byte {

@@ -58,12 +58,8 @@ type REQ struct {
 	Private            []byte     // private data; after parsing all 92 bytes, a slice of the input
 }
 
-// ParseREQ parses the attribute of a REQ. The error is ErrShort.
-func ParseREQ(b []byte) (r REQ, err error) {
-	if len(b) < MADBodySize {
-		return REQ{}, ErrShort
-	}
-	r.LocalID = CommID(binary.BigEndian.Uint32(b))
+func (r *REQ) parse(b *[MADBodySize]byte) {
+	r.LocalID = CommID(binary.BigEndian.Uint32(b[:]))
 	r.ServiceID = ServiceID(binary.BigEndian.Uint64(b[8:]))
 	r.LocalGUID = GUID(binary.BigEndian.Uint64(b[16:]))
 	r.QKey = QKey(binary.BigEndian.Uint32(b[28:]))
@@ -78,8 +74,7 @@ func ParseREQ(b []byte) (r REQ, err error) {
 	r.MaxCMRetries, r.SRQ, r.ExtendedTransport = b[51]>>4, b[51]&8 != 0, b[51]&7
 	r.Primary.parse(b[52:])
 	r.Alternate.parse(b[96:])
-	r.Private = b[140:MADBodySize:MADBodySize]
-	return r, nil
+	r.Private = b[140:]
 }
 
 // AppendTo appends the attribute. Private is filled up with zeros.

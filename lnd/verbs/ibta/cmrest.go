@@ -12,15 +12,10 @@ type MRA struct {
 	Private           []byte   // private data of the consumer; after parsing, a slice of the input
 }
 
-// ParseMRA parses the attribute of an MRA. The error is ErrShort.
-func ParseMRA(b []byte) (m MRA, err error) {
-	if len(b) < MADBodySize {
-		return MRA{}, ErrShort
-	}
-	m.LocalID, m.RemoteID = commIDs(b)
+func (m *MRA) parse(b *[MADBodySize]byte) {
+	m.LocalID, m.RemoteID = commIDs(b[:])
 	m.Message, m.ServiceTimeout = Rejected(b[8]>>6), b[9]>>3
-	m.Private = b[10:MADBodySize:MADBodySize]
-	return m, nil
+	m.Private = b[10:]
 }
 
 // AppendTo appends the attribute. Private is filled up with zeros.
@@ -36,14 +31,9 @@ type RTU struct {
 	Private           []byte // private data of the consumer; after parsing, a slice of the input
 }
 
-// ParseRTU parses the attribute of an RTU. The error is ErrShort.
-func ParseRTU(b []byte) (r RTU, err error) {
-	if len(b) < MADBodySize {
-		return RTU{}, ErrShort
-	}
-	r.LocalID, r.RemoteID = commIDs(b)
-	r.Private = b[8:MADBodySize:MADBodySize]
-	return r, nil
+func (r *RTU) parse(b *[MADBodySize]byte) {
+	r.LocalID, r.RemoteID = commIDs(b[:])
+	r.Private = b[8:]
 }
 
 // AppendTo appends the attribute. Private is filled up with zeros.
@@ -59,15 +49,10 @@ type DREQ struct {
 	Private           []byte // private data of the consumer; after parsing, a slice of the input
 }
 
-// ParseDREQ parses the attribute of a DREQ. The error is ErrShort.
-func ParseDREQ(b []byte) (d DREQ, err error) {
-	if len(b) < MADBodySize {
-		return DREQ{}, ErrShort
-	}
-	d.LocalID, d.RemoteID = commIDs(b)
+func (d *DREQ) parse(b *[MADBodySize]byte) {
+	d.LocalID, d.RemoteID = commIDs(b[:])
 	d.RemoteQPN = QPN(uint24(b[8:]))
-	d.Private = b[12:MADBodySize:MADBodySize]
-	return d, nil
+	d.Private = b[12:]
 }
 
 // AppendTo appends the attribute. Private is filled up with zeros.
@@ -80,12 +65,6 @@ func (d *DREQ) AppendTo(b []byte) []byte {
 type DREP struct {
 	LocalID, RemoteID CommID // communication ids of the sender and the receiver
 	Private           []byte // private data of the consumer; after parsing, a slice of the input
-}
-
-// ParseDREP parses the attribute of a DREP. The error is ErrShort.
-func ParseDREP(b []byte) (DREP, error) {
-	r, err := ParseRTU(b)
-	return DREP(r), err
 }
 
 // AppendTo appends the attribute. Private is filled up with zeros.

@@ -60,11 +60,10 @@ type MAD struct {
 	Modifier      uint32    // 0 in CM messages
 }
 
-// ParseMAD parses a management datagram and returns the 232 bytes of its
-// attribute. The errors are ErrShort, ErrMAD for another class, version or
+// ParseMAD parses a management datagram and returns its attribute, which ParseCM parses. The errors are ErrShort, ErrMAD for another class, version or
 // method, and ErrAttribute, with which the MAD is valid. Bytes behind the 256
 // are ignored.
-func ParseMAD(b []byte) (m MAD, body []byte, err error) {
+func ParseMAD(b []byte) (m MAD, body *[MADBodySize]byte, err error) {
 	if len(b) < MADSize {
 		return MAD{}, nil, ErrShort
 	}
@@ -79,7 +78,7 @@ func ParseMAD(b []byte) (m MAD, body []byte, err error) {
 	if !m.Attribute.IsKnown() {
 		return m, nil, ErrAttribute
 	}
-	return m, b[MADHeaderSize:MADSize:MADSize], nil
+	return m, (*[MADBodySize]byte)(b[MADHeaderSize:]), nil
 }
 
 // AppendTo appends the header. The caller appends the attribute, which its own

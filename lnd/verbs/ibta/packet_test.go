@@ -222,24 +222,21 @@ func TestNoAllocation(t *testing.T) {
 			b := p.AppendTo(buf)
 			b = path.AppendICRC(0, b)
 			path.CheckAny(b)
-			m, body, err := ibta.ParseMAD(p.Payload)
+			m, err := ibta.ParseCM(p.Payload)
 			if err != nil {
 				continue
 			}
 			mads++
-			b = m.AppendTo(buf)
-			switch m.Attribute {
+			b = m.MAD.AppendTo(buf)
+			switch m.MAD.Attribute {
 			case ibta.AttrREQ:
-				r, _ := ibta.ParseREQ(body)
-				r.AppendTo(b)
-				h, _, _ := ibta.ParseIPCM(r.Private)
+				m.REQ.AppendTo(b)
+				h, _, _ := ibta.ParseIPCM(m.REQ.Private)
 				h.AppendTo(buf)
 			case ibta.AttrREP:
-				r, _ := ibta.ParseREP(body)
-				r.AppendTo(b)
+				m.REP.AppendTo(b)
 			case ibta.AttrREJ:
-				r, _ := ibta.ParseREJ(body)
-				r.AppendTo(b)
+				m.REJ.AppendTo(b)
 			}
 		}
 	})

@@ -20,16 +20,15 @@ func (x *cmNet) request(change func(*ibta.REQ)) []byte {
 		Kind: callConnect, To: netip.AddrPortFrom(x.nodes[1].addr, testPort), Port: 1023, End: x.end(0), Private: []byte("please"),
 	}}, &out)
 	b := out.Message(&out.Sends[0])
-	m, body, err := ibta.ParseMAD(b)
+	m, err := ibta.ParseCM(b)
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	r, _ := ibta.ParseREQ(body)
-	r.Private = bytes.Clone(r.Private)
+	m.REQ.Private = bytes.Clone(m.REQ.Private)
 	if change != nil {
-		change(&r)
+		change(&m.REQ)
 	}
-	return r.AppendTo(m.AppendTo(nil))
+	return m.AppendTo(nil)
 }
 
 // give makes a message arrive at node 1, and returns the node's output.
@@ -49,12 +48,11 @@ func (x *cmNet) rejection(out *cmOutput) ibta.REJ {
 	if len(out.Sends) != 1 || len(out.Events) != 0 {
 		x.t.Fatalf("%+v", out)
 	}
-	m, body, err := ibta.ParseMAD(out.Message(&out.Sends[0]))
-	if err != nil || m.Attribute != ibta.AttrREJ {
-		x.t.Fatalf("%v %v", m.Attribute, err)
+	m, err := ibta.ParseCM(out.Message(&out.Sends[0]))
+	if err != nil || m.MAD.Attribute != ibta.AttrREJ {
+		x.t.Fatalf("%v %v", m.MAD.Attribute, err)
 	}
-	r, _ := ibta.ParseREJ(body)
-	return r
+	return m.REJ
 }
 
 // TestCMRefuses sends REQs that are refused without asking the consumer: the REJ gives the

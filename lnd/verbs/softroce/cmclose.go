@@ -14,7 +14,7 @@ import (
 
 // receive takes a datagram to QP 1, from any host.
 func (c *cm) receive(now time.Duration, from netip.Addr, b []byte, out *cmOutput) {
-	m, body, err := ibta.ParseMAD(b)
+	m, err := ibta.ParseCM(b)
 	switch {
 	case errors.Is(err, ibta.ErrAttribute):
 		c.counters.Ignored++
@@ -23,28 +23,21 @@ func (c *cm) receive(now time.Duration, from netip.Addr, b []byte, out *cmOutput
 		c.counters.Malformed++
 		return
 	}
-	switch m.Attribute { // the MAD has a fixed size, so each body is long enough
+	switch m.MAD.Attribute {
 	case ibta.AttrREQ:
-		r, _ := ibta.ParseREQ(body)
-		c.requested(now, from, m.TransactionID, &r, out)
+		c.requested(now, from, m.MAD.TransactionID, &m.REQ, out)
 	case ibta.AttrREP:
-		r, _ := ibta.ParseREP(body)
-		c.granted(now, from, m.TransactionID, &r, out)
+		c.granted(now, from, m.MAD.TransactionID, &m.REP, out)
 	case ibta.AttrRTU:
-		r, _ := ibta.ParseRTU(body)
-		c.ready(from, &r, out)
+		c.ready(from, &m.RTU, out)
 	case ibta.AttrMRA:
-		r, _ := ibta.ParseMRA(body)
-		c.extend(now, from, &r)
+		c.extend(now, from, &m.MRA)
 	case ibta.AttrREJ:
-		r, _ := ibta.ParseREJ(body)
-		c.refused(now, from, &r, out)
+		c.refused(now, from, &m.REJ, out)
 	case ibta.AttrDREQ:
-		r, _ := ibta.ParseDREQ(body)
-		c.disconnected(now, from, m.TransactionID, &r, out)
+		c.disconnected(now, from, m.MAD.TransactionID, &m.DREQ, out)
 	case ibta.AttrDREP:
-		r, _ := ibta.ParseDREP(body)
-		c.released(now, from, &r)
+		c.released(now, from, &m.DREP)
 	}
 }
 

@@ -10,13 +10,7 @@ import (
 // CM is a message of the connection manager. MAD.Attribute tells which message field counts.
 // Private data that o2iblnd made is in Msg or Reject, any other in Private.
 type CM struct {
-	MAD  ibta.MAD
-	REQ  ibta.REQ
-	REP  ibta.REP
-	REJ  ibta.REJ
-	RTU  ibta.RTU
-	DREQ ibta.DREQ
-	DREP ibta.DREP
+	ibta.CM
 
 	IP      *ibta.IPCM // IP addresses in a REQ; nil: Private is all of the private data
 	Msg     *kib.Msg   // message in the private data of a REQ or REP
@@ -28,36 +22,29 @@ type CM struct {
 // errUnknown.
 func parseCM(b []byte) (*CM, error) {
 	var c CM
-	var body []byte
 	var err error
-	if c.MAD, body, err = ibta.ParseMAD(b); err != nil {
+	if c.CM, err = ibta.ParseCM(b); err != nil {
 		return nil, err
 	}
-	switch c.MAD.Attribute { // the MAD has a fixed size, so each body is long enough
+	switch c.MAD.Attribute {
 	case ibta.AttrREQ:
-		c.REQ, _ = ibta.ParseREQ(body)
 		user := c.REQ.Private
 		if ip, rest, err := ibta.ParseIPCM(user); err == nil {
 			c.IP, user = &ip, rest
 		}
 		c.message(user)
 	case ibta.AttrREP:
-		c.REP, _ = ibta.ParseREP(body)
 		c.message(c.REP.Private)
 	case ibta.AttrREJ:
-		c.REJ, _ = ibta.ParseREJ(body)
 		c.Private = c.REJ.Private
 		if r, err := kib.ParseReject(c.Private); err == nil {
 			c.Reject, c.Private = &r, nil
 		}
 	case ibta.AttrRTU:
-		c.RTU, _ = ibta.ParseRTU(body)
 		c.Private = c.RTU.Private
 	case ibta.AttrDREQ:
-		c.DREQ, _ = ibta.ParseDREQ(body)
 		c.Private = c.DREQ.Private
 	case ibta.AttrDREP:
-		c.DREP, _ = ibta.ParseDREP(body)
 		c.Private = c.DREP.Private
 	default:
 		err = errors.Join(errUnknown, ibta.ErrAttribute)
