@@ -40,12 +40,10 @@ func (g *gateways) of(id nid.NID) []*gateway {
 
 // leadTo reports whether there is a route to a net by one of some gateways.
 func leadTo(net nid.Net, gws []*gateway) bool {
-	for _, gw := range gws {
-		if _, found := slices.BinarySearchFunc(*gw.nets.Load(), net, nid.Net.Compare); found {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(gws, func(gw *gateway) bool {
+		_, found := slices.BinarySearchFunc(*gw.nets.Load(), net, nid.Net.Compare)
+		return found
+	})
 }
 
 // Gateways returns the gateways with the NIDs at which to check each: one on each net that it

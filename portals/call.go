@@ -1,6 +1,7 @@
 package portals
 
 import (
+	"slices"
 	"sync/atomic"
 	"syscall"
 
@@ -162,21 +163,8 @@ func (t *Table) endCalls(d *md) {
 // isAsked reports whether id is the process that the call asked, or another NID of its node:
 // a node may answer from any. See answeredBy.
 func (t *Table) isAsked(c *call, id *nid.ProcessID) bool {
-	if c.id == *id {
-		return true
-	}
-	if c.id.PID != id.PID {
-		return false
-	}
-	if c.went == id.NID {
-		return true
-	}
-	for _, there := range t.node.Peer(id.NID).NIs {
-		if there.NID == c.id.NID {
-			return true
-		}
-	}
-	return false
+	return c.id == *id || c.id.PID == id.PID && (c.went == id.NID ||
+		slices.ContainsFunc(t.node.Peer(id.NID).NIs, func(there wire.NIStatus) bool { return there.NID == c.id.NID }))
 }
 
 // timeOut ends a call whose deadline has passed without an answer, and delivers an event that

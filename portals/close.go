@@ -1,6 +1,10 @@
 package portals
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
 // Close ends the waiting for events: EQ.Wait, EQ.Poll and PollEQs return ESHUTDOWN, now and in
 // later calls, once the events already in the queue have been read. A node that shuts down
@@ -64,9 +68,7 @@ func (s *queues) close() (left []*EQ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for q := range s.list { // any order: each queue has waiters of its own
-		left = append(left, q)
-	}
+	left = slices.Collect(maps.Keys(s.list)) // any order: each queue has waiters of its own
 	s.list = nil
 	return left
 }

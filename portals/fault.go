@@ -2,6 +2,7 @@ package portals
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 )
 
@@ -14,10 +15,5 @@ var localErrors = []error{
 // LocalFault reports whether the error of an event says something about this host alone, such
 // as lack of memory, and nothing about the peer.
 func LocalFault(err error) bool {
-	for _, local := range localErrors {
-		if errors.Is(err, local) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(localErrors, func(local error) bool { return errors.Is(err, local) })
 }

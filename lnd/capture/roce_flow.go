@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"slices"
 	"time"
 
 	"ulnet/lnd/o2iblnd/kib"
@@ -73,12 +74,7 @@ func (fl *roceFlow) pass(f *roceFrame) {
 
 // asked reports whether a packet with this PSN requested a RoCE ACK.
 func (fl *roceFlow) asked(psn ibta.PSN) bool {
-	for i := range min(fl.count, len(fl.recent)) {
-		if fl.recent[i] == psn {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(fl.recent[:min(fl.count, len(fl.recent))], psn)
 }
 
 // take processes a packet whose PSN is the next one in order.

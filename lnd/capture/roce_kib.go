@@ -1,6 +1,8 @@
 package capture
 
 import (
+	"slices"
+
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs/ibta"
 )
@@ -120,12 +122,9 @@ func (r *roce) drop(t *Transfer) {
 }
 
 func (c *roceConn) forgetTransfer(t *Transfer) {
-	for i := range c.moving {
-		if c.moving[i] == t {
-			c.moving = append(c.moving[:i], c.moving[i+1:]...)
-			c.r.drop(t)
-			break
-		}
+	if i := slices.Index(c.moving, t); i >= 0 {
+		c.moving = slices.Delete(c.moving, i, i+1)
+		c.r.drop(t)
 	}
 	for _, fl := range c.flows {
 		if fl.write == t {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 )
 
 // Interface returns the interface of this host that has an address.
@@ -27,10 +28,8 @@ func Has(i *net.Interface, addr netip.Addr) bool {
 		return true
 	}
 	list, _ := i.Addrs()
-	for _, a := range list {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == addr.WithZone("") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(a net.Addr) bool {
+		p, err := netip.ParsePrefix(a.String())
+		return err == nil && p.Addr() == addr.WithZone("")
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"ulnet/lnd"
@@ -81,12 +82,7 @@ func (a *acceptor) begin(n int) {
 func (a *acceptor) leave(ni *NI) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for i := range a.nis {
-		if a.nis[i] == ni {
-			a.nis = append(a.nis[:i:i], a.nis[i+1:]...)
-			return
-		}
-	}
+	a.nis = slices.DeleteFunc(slices.Clone(a.nis), func(other *NI) bool { return other == ni })
 }
 
 // release closes the device if no NI is left.

@@ -1,6 +1,7 @@
 package o2iblnd
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -194,12 +195,7 @@ func (p *peer) attach(c *conn) {
 // closed removes an established connection that has ended.
 func (p *peer) closed(c *conn, cause *Error) {
 	p.mu.Lock()
-	for i := range p.conns {
-		if p.conns[i] == c {
-			p.conns = append(p.conns[:i:i], p.conns[i+1:]...)
-			break
-		}
-	}
+	p.conns = slices.DeleteFunc(slices.Clone(p.conns), func(other *conn) bool { return other == c })
 	p.events.Add(event{kind: eventNoted, err: cause})
 	p.step(peerIn{kind: peerClosed, err: cause})
 	if p.gone.Load() { // the NI shuts down

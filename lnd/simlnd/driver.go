@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -214,13 +215,8 @@ func (ni *ni) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-func without(list []*ni, ni *ni) (rest []*ni) {
-	for _, other := range list {
-		if other != ni {
-			rest = append(rest, other)
-		}
-	}
-	return rest
+func without(list []*ni, gone *ni) []*ni {
+	return slices.DeleteFunc(slices.Clone(list), func(other *ni) bool { return other == gone })
 }
 
 // flush sends the messages that wait for open connections. It returns how many messages it could not send;

@@ -202,15 +202,7 @@ func (t *groundTruth) lived(id sim.NodeID, from, to int64) bool {
 // ran reports whether a node was in one incarnation from one instant to another, and was never
 // paused in between.
 func (t *groundTruth) ran(id sim.NodeID, from, to int64) bool {
-	if !t.lived(id, from, to) {
-		return false
-	}
-	for _, p := range t.nodes[id].pauses {
-		if p.from <= to && p.to > from {
-			return false
-		}
-	}
-	return true
+	return t.lived(id, from, to) && !slices.ContainsFunc(t.nodes[id].pauses, func(p span) bool { return p.from <= to && p.to > from })
 }
 
 // connected reports whether nothing separated two nodes, either way, from one

@@ -10,6 +10,8 @@ import "C"
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -100,13 +102,7 @@ func (p *domain) abandon() {
 	for p.users != 0 {
 		p.change.Wait()
 	}
-	regions, pools := make([]*region, 0, len(p.regions)), make([]*pool, 0, len(p.pools))
-	for r := range p.regions {
-		regions = append(regions, r)
-	}
-	for pl := range p.pools {
-		pools = append(pools, pl)
-	}
+	regions, pools := slices.Collect(maps.Keys(p.regions)), slices.Collect(maps.Keys(p.pools))
 	p.mu.Unlock()
 	for _, r := range regions {
 		r.Deregister()

@@ -8,6 +8,8 @@ package ibv
 import "C"
 
 import (
+	"maps"
+	"slices"
 	"unsafe"
 
 	"ulnet/lnd/verbs"
@@ -55,10 +57,7 @@ func (d *device) nextEvent(event *C.struct_ulnet_event) C.int {
 func (d *device) broken(err error) {
 	d.log.Error("the RDMA connection manager has failed: restart, and see the kernel's log", "err", err)
 	d.cm.Lock()
-	list := make([]*conn, 0, len(d.conns))
-	for _, c := range d.conns {
-		list = append(list, c)
-	}
+	list := slices.Collect(maps.Values(d.conns))
 	d.cm.Unlock()
 	for _, c := range list {
 		c.end(verbs.Event{Kind: verbs.Disconnected, Status: verbs.Fatal})
