@@ -96,7 +96,7 @@ func newAnalyzer(cfg Config, l limits) *Analyzer {
 		cfg.PeerCredits = 8
 	}
 	a := &Analyzer{cfg: cfg, limits: l, slowest: slowest{most: cfg.Listed}}
-	a.table = newTable()
+	a.table.byKey = map[key]waiting{}
 	a.kinds, a.pairs = newRows[kindKey](l.kinds), newRows[pairKey](l.pairs)
 	a.links = newLinks(a)
 	return a

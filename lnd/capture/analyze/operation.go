@@ -31,11 +31,11 @@ func (a *Analyzer) ask(s *sighting, k key, service string) {
 	if s.r.Datagram {
 		return // a multicast message has no answer
 	}
-	e := entry{
+	e := &entry{
 		key: k, asked: asked{s.portal, s.bits, s.length}, at: s.now, frame: s.r.Frame, conn: s.r.Conn.ID,
 		from: s.from, to: s.to, side: sideOf(s.r, s.from, s.to, false),
 	}
-	if known := a.table.latest(a.table.find(k)); known != nil && known.asked == e.asked && !a.again(s, known, &e) {
+	if known := a.table.byKey[k].latest(); known != nil && known.asked == e.asked && !a.again(s, known, e) {
 		return
 	}
 	e.byKind = a.kinds.row(kindKey{Kind: k.kind, Service: service, Portal: s.portal})
@@ -47,7 +47,7 @@ func (a *Analyzer) ask(s *sighting, k key, service string) {
 		}
 	})
 	a.table.add(e)
-	if a.table.open.n > a.limits.open {
+	if a.table.open.Len() > a.limits.open {
 		a.forget(a.table.forgetOpen())
 	}
 }
@@ -76,7 +76,7 @@ func (e *entry) count(change func(*tally)) {
 }
 
 // forget gives up an operation without an answer.
-func (a *Analyzer) forget(e entry) {
+func (a *Analyzer) forget(e *entry) {
 	a.sum.Forgotten.Operations++
 	if !e.copied {
 		a.timeline.mark(e.at, markUnanswered)
@@ -86,21 +86,21 @@ func (a *Analyzer) forget(e entry) {
 // answer finds the operation to which an answer belongs, and counts the answer: as the end of the
 // operation, as repeated, as forwarded by a router or, if there is no such operation, as unmatched.
 func (a *Analyzer) answer(s *sighting, k key) {
-	w := a.table.find(k)
+	w := a.table.byKey[k]
 	where := sideOf(s.r, s.from, s.to, true)
 	switch {
-	case w.first != none:
-		e := &a.table.entries[w.first]
+	case w.first != nil:
+		e := w.first
 		if !e.side.measures(where) {
 			e.count(func(t *tally) { t.forwarded++ })
 			return
 		}
 		a.done(e, s)
 		a.table.answer(k)
-	case w.answered == none:
+	case w.answered == nil:
 		a.sum.Unmatched.add(k.kind)
 	default:
-		e := &a.table.entries[w.answered]
+		e := w.answered
 		forwarded := !e.side.measures(where)
 		e.count(func(t *tally) {
 			if forwarded {
@@ -110,7 +110,7 @@ func (a *Analyzer) answer(s *sighting, k key) {
 			}
 		})
 	}
-	if a.table.answered.n > a.limits.answered {
+	if a.table.answered.Len() > a.limits.answered {
 		a.table.forgetAnswered()
 	}
 }
@@ -143,8 +143,7 @@ func (a *Analyzer) fail(now time.Duration, r *capture.Record, h *wire.Header) {
 		put := h.Put()
 		k = key{kind: PutAck, handle: put.AckMD, number: put.MatchBits}
 	}
-	if w := a.table.find(k); w.first != none {
-		e := &a.table.entries[w.first]
+	if e := a.table.byKey[k].first; e != nil {
 		e.count(func(t *tally) {
 			t.failed++
 			if e.copied {

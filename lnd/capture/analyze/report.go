@@ -136,8 +136,8 @@ func (a *Analyzer) Report(now time.Time) *Report {
 // unanswered lists the operations that wait, and notes them in the timeline of the report.
 func (a *Analyzer) unanswered(r *Report) {
 	t := a.timeline
-	for i := a.table.open.first; i != none; i = a.table.entries[i].after {
-		e := &a.table.entries[i]
+	for at := a.table.open.Front(); at != nil; at = at.Next() {
+		e := at.Value.(*entry)
 		if e.copied {
 			continue
 		}
