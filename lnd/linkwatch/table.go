@@ -3,6 +3,7 @@ package linkwatch
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 )
@@ -108,11 +109,7 @@ func (t *table) disown(a netip.Addr, index uint32) bool {
 
 // sweepLinks and sweepAddrs forget what the dump of this round has not named.
 func (t *table) sweepLinks() {
-	for index, l := range t.links { // any order: each link is judged by itself
-		if l.round != t.round {
-			delete(t.links, index)
-		}
-	}
+	maps.DeleteFunc(t.links, func(_ uint32, l *link) bool { return l.round != t.round })
 }
 
 func (t *table) sweepAddrs() {

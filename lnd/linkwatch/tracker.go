@@ -1,6 +1,7 @@
 package linkwatch
 
 import (
+	"maps"
 	"net/netip"
 	"time"
 )
@@ -169,9 +170,5 @@ func (t *tracker) ready() bool { return t.rounds > 0 }
 // forget removes the addresses that are not in use any more, so that the tracker no longer asks for
 // their links.
 func (t *tracker) forget(used func(netip.Addr) bool) {
-	for a := range t.homes { // any order: each address is judged by itself
-		if !used(a) {
-			delete(t.homes, a)
-		}
-	}
+	maps.DeleteFunc(t.homes, func(a netip.Addr, _ home) bool { return !used(a) })
 }

@@ -2,6 +2,7 @@ package o2iblnd
 
 import (
 	"encoding/binary"
+	"maps"
 	"net"
 	"net/netip"
 	"time"
@@ -56,11 +57,7 @@ func (r *redials) allow(now time.Duration, from netip.Addr) redialOutcome {
 		return redialLimited
 	}
 	if len(r.at) >= 2*redialBurst {
-		for a, at := range r.at {
-			if now >= at+redialPause {
-				delete(r.at, a)
-			}
-		}
+		maps.DeleteFunc(r.at, func(_ netip.Addr, at time.Duration) bool { return now >= at+redialPause })
 	}
 	if r.at == nil {
 		r.at = make(map[netip.Addr]time.Duration)

@@ -38,7 +38,7 @@ type packet struct {
 	dst    uint64        // connection number that the receiver chose; 0: unknown
 	sent   [lanes]uint64 // bytes sent by the sender so far, this packet included
 	taken  [lanes]uint64 // by lane: bytes from the receiver that the sender has taken so far
-	next   *packet       // next packet in a packetList or in the pool
+	next   *packet       // next packet in the pool
 	header wire.Header   // LNet header of a packetData or packetCast
 	data   []byte        // payload of the LNet message
 	digest uint64        // hash of the fields above, computed when the packet was sent
@@ -139,30 +139,6 @@ func (l *pool) put(p *packet) {
 	}
 	*p = packet{class: p.class, data: p.data[:0], next: l.free[p.class]}
 	l.free[p.class] = p
-}
-
-// packetList is a FIFO. The zero value is empty.
-type packetList struct{ head, tail *packet }
-
-func (l *packetList) push(p *packet) {
-	if l.tail == nil {
-		l.head = p
-	} else {
-		l.tail.next = p
-	}
-	l.tail = p
-}
-
-func (l *packetList) pop() *packet {
-	p := l.head
-	if p == nil {
-		return nil
-	}
-	if l.head = p.next; l.head == nil {
-		l.tail = nil
-	}
-	p.next = nil
-	return p
 }
 
 // fill puts the message m into the packet.

@@ -141,7 +141,7 @@ func (h *Host) connected(id sim.NodeID, but *peer) bool {
 func (p *peer) data(pk *packet) {
 	l := &p.lanes[pk.lane]
 	if l.held != nil {
-		l.waiting.push(pk)
+		l.waiting = append(l.waiting, pk)
 		return
 	}
 	p.deliver(l, pk)
@@ -240,11 +240,9 @@ func (d *delivery) resume() {
 	p, l := d.peer, d.lane
 	l.held = nil
 	d.complete()
-	for l.held == nil {
-		pk := l.waiting.pop()
-		if pk == nil {
-			break
-		}
+	for l.held == nil && len(l.waiting) > 0 {
+		pk := l.waiting[0]
+		l.waiting = l.waiting[1:]
 		p.deliver(l, pk)
 	}
 	p.refill()

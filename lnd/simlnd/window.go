@@ -23,12 +23,12 @@ func laneOf(priority bool) int {
 // lane is the state of a connection for the messages of one priority: the bytes that were sent and
 // received, and the messages that have arrived and wait for lnet.
 type lane struct {
-	sent    uint64     // number of bytes that this side has sent
-	acked   uint64     // how many of these bytes the peer has taken, or knows to be lost
-	taken   uint64     // number of the peer's bytes that this side has taken
-	told    uint64     // value of taken in the latest packet to the peer
-	held    *delivery  // delivery that lnet holds; nil: none
-	waiting packetList // packets that arrived after the message in held
+	sent    uint64    // number of bytes that this side has sent
+	acked   uint64    // how many of these bytes the peer has taken, or knows to be lost
+	taken   uint64    // number of the peer's bytes that this side has taken
+	told    uint64    // value of taken in the latest packet to the peer
+	held    *delivery // delivery that lnet holds; nil: none
+	waiting []*packet // packets that arrived after the message in held
 }
 
 func (l *lane) room(n *ni) bool { return l.sent-l.acked < uint64(n.host.fabric.cfg.Window) }
