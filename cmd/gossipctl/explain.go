@@ -34,12 +34,8 @@ heard of, through whom, and the limit.`,
 }
 
 // explain prints an explanation as sentences.
-func explain(w io.Writer, e gossip.Explanation) (err error) {
-	say := func(format string, args ...any) {
-		if err == nil {
-			_, err = fmt.Fprintf(w, format+"\n", args...)
-		}
-	}
+func explain(w io.Writer, e gossip.Explanation) error {
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	cycles := func(n int) string {
 		return fmt.Sprintf("%s (%v)", count(n, "cycle"), time.Duration(n)*time.Duration(e.Interval)*time.Millisecond)
 	}
@@ -78,7 +74,7 @@ func explain(w io.Writer, e gossip.Explanation) (err error) {
 	if e.Health == gossip.Dead {
 		say("If it runs, compare 'gossipctl status' and 'gossipctl params' there, and try 'lnetctl ping %v'.", e.NID)
 	}
-	return err
+	return nil
 }
 
 // count returns a number with a noun, in the plural if necessary.

@@ -46,12 +46,7 @@ wait. It prints what the program said and how it ended, and fails if that did.`,
 			if err != nil {
 				return err
 			}
-			if g.json {
-				err = cli.JSON(c.OutOrStdout(), r)
-			} else {
-				err = printRun(c.OutOrStdout(), &r)
-			}
-			if err == nil && r.Failed() {
+			if err = cli.Show(c.OutOrStdout(), g.json, &r, printRun); err == nil && r.Failed() {
 				err = fmt.Errorf("the handler failed: %s", endOf(&r))
 			}
 			return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,17 +36,16 @@ func historyCommand(g *globals) *cobra.Command {
 		if *last > 0 {
 			changes = changes[max(len(changes)-*last, 0):]
 		}
-		if g.json {
-			return cli.JSON(c.OutOrStdout(), changes)
-		}
-		for _, change := range changes {
-			if _, err := fmt.Fprintln(c.OutOrStdout(), changeLine(change)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return cli.Show(c.OutOrStdout(), g.json, changes, printChanges)
 	}
 	return c
+}
+
+func printChanges(w io.Writer, changes []gossip.Change) error {
+	for _, change := range changes {
+		fmt.Fprintln(w, changeLine(change))
+	}
+	return nil
 }
 
 // changeLine returns a change as a line of text.

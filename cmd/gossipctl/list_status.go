@@ -32,8 +32,8 @@ func printListStatus(w io.Writer, s gossip.RollStatus) error {
 	var table cli.Table
 	switch missing := s.Missing(); {
 	case !s.Staged && !s.Committed:
-		_, err := fmt.Fprintf(w, "%d participants, no change under way\n", s.N)
-		return err
+		fmt.Fprintf(w, "%d participants, no change under way\n", s.N)
+		return nil
 	case s.Committed:
 		fmt.Fprintf(w, "%d participants, committed here; the old list is understood until all that are alive have committed\n", s.N)
 	case len(missing) > 0:

@@ -36,10 +36,7 @@ he does not count as alive.`,
 				return err
 			}
 			doc.warn(c.ErrOrStderr())
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), doc)
-			}
-			return doc.print(c.OutOrStdout())
+			return cli.Show(c.OutOrStdout(), g.json, doc, printStatus)
 		},
 	}
 }
@@ -102,15 +99,9 @@ func (d *statusDoc) summary() string {
 	return fmt.Sprintf("clock %d: %d of %d alive, %s; dead is who is not heard of for more than %d cycles", d.Clock, d.Alive, d.N, quorum, d.Threshold)
 }
 
-func (d *statusDoc) print(w io.Writer) error {
-	if _, err := fmt.Fprintln(w, d.summary()); err != nil {
-		return err
-	}
-	table := d.table()
-	return table.Print(w)
-}
-
-func (d *statusDoc) table() (table cli.Table) {
+func printStatus(w io.Writer, d statusDoc) error {
+	fmt.Fprintln(w, d.summary())
+	var table cli.Table
 	table.Row("NID", "AGE", "HEALTH", "ALIVENESS")
 	for _, p := range d.Participants {
 		age := "-"
@@ -123,7 +114,7 @@ func (d *statusDoc) table() (table cli.Table) {
 		}
 		table.Row(cells...)
 	}
-	return table
+	return table.Print(w)
 }
 
 // withoutPrefix returns an error of package gossip without the package's name.

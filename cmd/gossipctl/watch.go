@@ -107,7 +107,7 @@ func (w *watcher) screen(doc statusDoc, changes []gossip.Change) error {
 	w.recent = w.recent[max(len(w.recent)-shownChanges, 0):]
 	var b bytes.Buffer
 	doc.warn(&b)
-	if err := doc.print(&b); err != nil {
+	if err := printStatus(&b, doc); err != nil {
 		return err
 	}
 	fmt.Fprintln(&b)

@@ -176,9 +176,7 @@ speaks for the zone, for so long; lost when nobody else took over in time.`,
 		Ask: func(ctx context.Context, _ []string) ([]zone.CensusEntry, error) {
 			return listed(zonemod.OpCensus.Call(ctx, g.client(), control.None{}))
 		},
-		Print: func(w io.Writer, list []zone.CensusEntry) error {
-			return printCensus(w, list)
-		},
+		Print: printCensus,
 	}.Command(&g.json)
 }
 
@@ -192,15 +190,13 @@ func printCensus(w io.Writer, list []zone.CensusEntry) error {
 		total += e.Size
 		states[e.State]++
 	}
-	if err := t.Print(w); err != nil {
-		return err
-	}
+	err := t.Print(w)
 	text := fmt.Sprintf("%s, %s", count(len(list), "zone"), count(total, "member"))
 	for _, s := range []zone.CensusState{zone.Stale, zone.Lost} {
 		if states[s] > 0 {
 			text += fmt.Sprintf("; %s %v", count(states[s], "zone"), s)
 		}
 	}
-	_, err := fmt.Fprintln(w, text)
+	fmt.Fprintln(w, text)
 	return err
 }

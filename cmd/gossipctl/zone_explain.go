@@ -28,12 +28,8 @@ version, when and why it went, who suspects it, and what link there is.`,
 }
 
 // explainZone prints an explanation as sentences.
-func explainZone(w io.Writer, x zone.Explanation) (err error) {
-	say := func(format string, args ...any) {
-		if err == nil {
-			_, err = fmt.Fprintf(w, format+"\n", args...)
-		}
-	}
+func explainZone(w io.Writer, x zone.Explanation) error {
+	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	switch {
 	case x.Gone != nil && x.Gone.Orderly && x.Gone.Code == zone.CodeRemoved:
 		say("%v was removed by an administrator %v ago, as version %v. If it runs it comes back by itself.", x.ID, x.Gone.Ago.Round(time.Millisecond), x.Version)
@@ -74,5 +70,5 @@ func explainZone(w io.Writer, x zone.Explanation) (err error) {
 		}
 		say("%v suspects it in version %v, since %s%s. With reports of %s it is removed.", s.Reporter, s.Version, why, not, count(s.Needed, "node"))
 	}
-	return err
+	return nil
 }

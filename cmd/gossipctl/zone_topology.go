@@ -48,9 +48,7 @@ the random links of this node: those of others only they know.`,
 
 func topologyText(w io.Writer, t zonemod.Topology) error {
 	at := slices.Index(t.Ring, t.Self)
-	if _, err := fmt.Fprintf(w, "%v is number %d of %d on the ring\n", t.Self, at+1, len(t.Ring)); err != nil {
-		return err
-	}
+	fmt.Fprintf(w, "%v is number %d of %d on the ring\n", t.Self, at+1, len(t.Ring))
 	var table cli.Table
 	table.Row("NEIGHBOUR", "STATE", "WHY", "HEARD")
 	for i := range t.Links {

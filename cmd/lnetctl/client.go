@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -82,10 +83,7 @@ lists these clients only. Servers that did not answer are named, and the exit co
 			if list.More {
 				fmt.Fprintf(c.ErrOrStderr(), "%d of %d clients; --limit has more of them listed\n", len(list.Clients), list.Matching)
 			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), list)
-			}
-			return printClients(c.OutOrStdout(), list.Clients)
+			return cli.Show(c.OutOrStdout(), g.json, list, printClients)
 		},
 	}
 	c.Flags().StringVar(&master, "master", "", "only clients whose master is `NID`")
@@ -97,10 +95,10 @@ lists these clients only. Servers that did not answer are named, and the exit co
 	return c
 }
 
-func printClients(w io.Writer, list []health.ClientInfo) error {
+func printClients(w io.Writer, list healthmod.ClientList) error {
 	var table cli.Table
 	table.Row("CLIENT", "NAME", "STATE", "MASTER", "EPOCH", "PEER", "HEARD")
-	for _, c := range list {
+	for _, c := range list.Clients {
 		table.Row(c.Client, cmp.Or(c.Name, "-"), c.State, c.Master, c.Epoch, c.Peer, since(&c))
 	}
 	return table.Print(w)
@@ -126,28 +124,20 @@ func shortTime(d time.Duration) string {
 }
 
 func clientShow(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "show CLIENT",
-		Short: "Show one client of this server",
+	return cli.Question[health.ClientInfo]{
+		Use: "show CLIENT", Short: "Show one client of this server",
 		Long: `Shows what this server knows of a client, by its id or its name: life is the number
 of its incarnation, epoch that of its latest choice of a master.`,
 		Example: `  lnetctl client show compute-17
   lnetctl client show compute-17 --json | jq -r .client`,
 		Args: cli.Args("CLIENT"),
-		RunE: func(c *cobra.Command, args []string) error {
-			info, err := healthmod.OpClient.Call(c.Context(), g.client(), healthmod.ClientName{Client: args[0]})
-			if err != nil {
-				return err
-			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), info)
-			}
-			return cli.YAML(c.OutOrStdout(), clientDoc{
-				Client: info.Client, Name: info.Name, Incarnation: info.Incarnation, State: info.State,
-				Master: info.Master, Epoch: info.Epoch, Peer: info.Peer, Heard: since(&info),
-			})
+		Ask: func(ctx context.Context, args []string) (health.ClientInfo, error) {
+			return healthmod.OpClient.Call(ctx, g.client(), healthmod.ClientName{Client: args[0]})
 		},
-	}
+		Print: func(w io.Writer, c health.ClientInfo) error {
+			return cli.YAML(w, clientDoc{c.Client, c.Name, c.Incarnation, c.State, c.Master, c.Epoch, c.Peer, since(&c)})
+		},
+	}.Command(&g.json)
 }
 
 // clientDoc is the YAML document of a client.

@@ -20,12 +20,7 @@ func (g *globals) listEverywhere(ctx context.Context, out, talk io.Writer, f hea
 	if list.More {
 		fmt.Fprintf(talk, "the first %d clients; --limit has more of them listed\n", len(list.Clients))
 	}
-	if g.json {
-		err = cli.JSON(out, list)
-	} else {
-		err = printEverywhere(out, &list)
-	}
-	if err != nil || len(list.Unreached) == 0 {
+	if err := cli.Show(out, g.json, &list, printEverywhere); err != nil || len(list.Unreached) == 0 {
 		return err
 	}
 	text := ""
@@ -54,9 +49,9 @@ func printEverywhere(w io.Writer, list *health.EverywhereList) error {
 			table.Row(c.Client, cmp.Or(c.Name, "-"), v.State, textOr(v.Master.IsValid(), v.Master), v.Epoch, v.Incarnation, v.Peer, servers)
 		}
 	}
-	if err := table.Print(w); err != nil || list.Differ == 0 {
-		return err
+	err := table.Print(w)
+	if list.Differ > 0 {
+		fmt.Fprintf(w, "servers disagree about %d of %d clients; it is of no account for some seconds after a choice of a master\n", list.Differ, len(list.Clients))
 	}
-	_, err := fmt.Fprintf(w, "servers disagree about %d of %d clients; it is of no account for some seconds after a choice of a master\n", list.Differ, len(list.Clients))
 	return err
 }

@@ -26,28 +26,24 @@ const evictionGoesOn = "it goes on until they have answered, or are dead: 'lnetc
 func (e *evictor) wait(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tick := time.NewTicker(evictLook)
-	defer tick.Stop()
 	said := ""
-	for {
+	err := cli.Repeat(ctx, evictLook, func() error {
 		missing, err := e.look(ctx)
 		switch {
-		case ctx.Err() != nil:
-			return e.over(ctx, limit)
 		case err != nil:
 			return err
 		case missing == "":
-			return e.ended()
+			return cli.ErrEnough
 		case missing != said:
 			said = missing
 			fmt.Fprintln(e.talk, "waits for "+missing)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return e.over(ctx, limit)
-		}
+		return nil
+	})
+	if err == nil && ctx.Err() != nil {
+		return e.over(ctx, limit)
 	}
+	return cmp.Or(err, e.ended())
 }
 
 // look asks the daemon for the progress of each eviction that is under way. Then it returns the
@@ -137,9 +133,7 @@ func (e *evictor) print() error {
 	}
 	for i := range e.list {
 		if line := e.list[i].line(); line != "" {
-			if _, err := fmt.Fprintln(e.out, line); err != nil {
-				return err
-			}
+			fmt.Fprintln(e.out, line)
 		}
 	}
 	return nil

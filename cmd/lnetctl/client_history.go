@@ -10,7 +10,6 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	healthmod "ulnet/cmd/internal/modules/health"
-	"ulnet/health"
 )
 
 // pastFlags are the flags of verbs that list past evictions.
@@ -67,20 +66,17 @@ a name.`,
 			if list.More {
 				fmt.Fprintf(c.ErrOrStderr(), "the latest %d of %d evictions; --limit has more of them listed\n", len(list.Evictions), list.Matching)
 			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), list)
-			}
-			return printHistory(c.OutOrStdout(), list.Evictions)
+			return cli.Show(c.OutOrStdout(), g.json, list, printHistory)
 		},
 	}
 	f.add(c, "evictions")
 	return c
 }
 
-func printHistory(w io.Writer, list []health.Past) error {
+func printHistory(w io.Writer, list healthmod.PastList) error {
 	var table cli.Table
 	table.Row("TIME", "CLIENT", "NAME", "CAUSE", "MASTER", "EPOCH", "PEER", "LIFE")
-	for _, p := range list {
+	for _, p := range list.Evictions {
 		table.Row(p.At.Local().Format("2006-01-02 15:04:05"), p.Client, cmp.Or(p.Name, "-"), p.Cause, p.Master, p.Epoch, p.Peer, p.Incarnation)
 	}
 	return table.Print(w)

@@ -9,7 +9,6 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	healthmod "ulnet/cmd/internal/modules/health"
-	"ulnet/health"
 	"ulnet/lnet/nid"
 )
 
@@ -42,20 +41,17 @@ itself; a tombstone that was taken back, or dropped while this server was cut of
 			if list.More {
 				fmt.Fprintf(c.ErrOrStderr(), "the latest %d of %d tombstones; --limit has more of them listed\n", len(list.Tombstones), list.Matching)
 			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), list)
-			}
-			return printTombstones(c.OutOrStdout(), list.Tombstones)
+			return cli.Show(c.OutOrStdout(), g.json, list, printTombstones)
 		},
 	}
 	f.add(c, "tombstones")
 	return c
 }
 
-func printTombstones(w io.Writer, list []health.TombstoneInfo) error {
+func printTombstones(w io.Writer, list healthmod.TombstoneList) error {
 	var table cli.Table
 	table.Row("AGE", "LEFT", "CLIENT", "NAME", "LIFE", "PEER", "TOLD BY")
-	for _, t := range list {
+	for _, t := range list.Tombstones {
 		told := textOr(t.Server.IsValid(), t.Server)
 		if t.Withdrawn {
 			told += " (withdrawn)"

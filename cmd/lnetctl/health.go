@@ -41,10 +41,9 @@ all of them.`,
 		if err != nil {
 			return err
 		}
-		if g.json {
-			return cli.JSON(c.OutOrStdout(), s)
-		}
-		return cli.YAML(c.OutOrStdout(), newHealthStatusDoc(&s, *verbose))
+		return cli.Show(c.OutOrStdout(), g.json, &s, func(w io.Writer, s *healthmod.Status) error {
+			return cli.YAML(w, newHealthStatusDoc(s, *verbose))
+		})
 	}
 	return c
 }
@@ -208,18 +207,13 @@ func notZero(counters map[string]uint64) map[string]uint64 {
 }
 
 // printHealth prints the state in some lines.
-func printHealth(w io.Writer, s *healthmod.Status) error {
+func printHealth(w io.Writer, s *healthmod.Status) {
 	if s.Server != nil {
-		if _, err := fmt.Fprintln(w, serverLine(s.Server)); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, serverLine(s.Server))
 	}
 	if s.Client != nil {
-		if _, err := fmt.Fprintln(w, clientLine(s.Client)); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, clientLine(s.Client))
 	}
-	return nil
 }
 
 func serverLine(s *healthmod.ServerRole) string {

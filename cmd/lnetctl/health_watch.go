@@ -139,9 +139,7 @@ func (w *eventWatcher) lines(ctx context.Context, events []healthmod.Event) erro
 		if err != nil {
 			return err
 		}
-		if err := printHealth(w.out, &s); err != nil {
-			return err
-		}
+		printHealth(w.out, &s)
 	}
 	var b bytes.Buffer
 	for i := range events {
@@ -169,9 +167,7 @@ func (w *eventWatcher) screen(ctx context.Context, events []healthmod.Event) err
 		return err
 	}
 	var b bytes.Buffer
-	if err := printHealth(&b, &s); err != nil {
-		return err
-	}
+	printHealth(&b, &s)
 	if s.Server != nil && s.Server.State == healthmod.Running {
 		servers, err := healthmod.OpServers.Call(ctx, w.g.client(), control.None{})
 		if err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"syscall"
 
@@ -108,11 +107,7 @@ func serviceCommand(g *globals) *cobra.Command {
 		Example: "  lnetctl service-id",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), map[string]map[string]string{"service_id": {"value": serviceID}})
-			}
-			_, err := io.WriteString(c.OutOrStdout(), "service_id:\n    value: "+serviceID+"\n")
-			return err
+			return g.print(c, map[string]map[string]string{"service_id": {"value": serviceID}})
 		},
 	}
 	c.Flags().StringP("net", "n", "", "`NET`, which changes nothing")

@@ -89,13 +89,9 @@ func printRecovery(c *cobra.Command, g *globals, title string, list []recovery.S
 	if len(list) == 0 {
 		return nil
 	}
-	if _, err := fmt.Fprintf(c.OutOrStdout(), "%s:\n", title); err != nil {
-		return err
-	}
+	fmt.Fprintf(c.OutOrStdout(), "%s:\n", title)
 	for i, s := range list {
-		if _, err := fmt.Fprintf(c.OutOrStdout(), "      nid-%d: %v\n", i, s.NID); err != nil {
-			return err
-		}
+		fmt.Fprintf(c.OutOrStdout(), "      nid-%d: %v\n", i, s.NID)
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -11,9 +13,8 @@ import (
 )
 
 func reloadCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "reload",
-		Short: "Have lnetd read its configuration again and apply what has changed",
+	return cli.Question[daemon.Reloaded]{
+		Use: "reload", Short: "Have lnetd read its configuration again and apply what has changed",
 		Long: `Has lnetd read its configuration again, as SIGHUP and 'systemctl reload lnetd' do: its own
 file, options of Lustre's modules, lnet.conf and files of keys. It applies what has changed there
 since it read them last, and prints it. What has not changed stays as it is, also if a command has
@@ -22,23 +23,17 @@ a key has changed that counts only when lnetd starts, nothing changes, and the e
 which line. docs/install.md lists the keys that need a restart.`,
 		Example: "  lnetctl config check /etc/ulnet/lnetd.yaml && lnetctl reload",
 		Args:    cli.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := daemon.OpReload.Call(c.Context(), g.client(), control.None{})
-			if err != nil {
-				return err
-			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), r)
-			}
+		Ask: func(ctx context.Context, _ []string) (daemon.Reloaded, error) {
+			return daemon.OpReload.Call(ctx, g.client(), control.None{})
+		},
+		Print: func(w io.Writer, r daemon.Reloaded) error {
 			for _, text := range r.Changed {
-				if _, err := fmt.Fprintln(c.OutOrStdout(), text); err != nil {
-					return err
-				}
+				fmt.Fprintln(w, text)
 			}
 			if len(r.Changed) == 0 {
-				_, err = fmt.Fprintln(c.OutOrStdout(), "nothing has changed")
+				fmt.Fprintln(w, "nothing has changed")
 			}
-			return err
+			return nil
 		},
-	}
+	}.Command(&g.json)
 }

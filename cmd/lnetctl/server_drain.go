@@ -58,7 +58,7 @@ goes on draining.`,
 		if err != nil && c.Context().Err() != nil {
 			return cli.Hint(errors.New("interrupted: this server is draining"), goesOn)
 		}
-		if err == nil && !noWait {
+		if err == nil && !noWait && !doc.Drained {
 			doc, err = d.wait(c.Context(), doc, cmp.Or(limit.value, drainTimeout))
 		}
 		if doc != nil && g.json {
@@ -115,7 +115,6 @@ func (d *drainDoc) String() string {
 type drain struct {
 	g    *globals
 	talk io.Writer
-	said string // the line that was last printed
 }
 
 // look asks the daemon for the progress.
@@ -139,33 +138,25 @@ func (d *drain) look(ctx context.Context) (*drainDoc, error) {
 func (d *drain) wait(ctx context.Context, doc *drainDoc, limit time.Duration) (*drainDoc, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tick := time.NewTicker(drainLook)
-	defer tick.Stop()
-	for !doc.Drained {
-		d.progress(doc)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return doc, d.over(ctx, doc, limit)
-		}
+	said := ""
+	err := cli.Repeat(ctx, drainLook, func() error {
 		now, err := d.look(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return doc, d.over(ctx, doc, limit)
-		case err != nil:
-			return doc, err
+		if err != nil {
+			return err
 		}
-		doc = now
+		if doc = now; doc.Drained {
+			return cli.ErrEnough
+		}
+		if line := doc.String(); line != said {
+			said = line
+			fmt.Fprintln(d.talk, line)
+		}
+		return nil
+	})
+	if err == nil && !doc.Drained {
+		err = d.over(ctx, doc, limit)
 	}
-	return doc, nil
-}
-
-// progress prints the progress when it has changed.
-func (d *drain) progress(doc *drainDoc) {
-	if line := doc.String(); line != d.said {
-		d.said = line
-		fmt.Fprintln(d.talk, line)
-	}
+	return doc, err
 }
 
 // goesOn is the hint for a server that is still draining when the command ends.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -47,9 +46,6 @@ type watch struct {
 	rounds   int // number of rounds; 0: until an interrupt
 }
 
-// errEnough ends the command after the last round.
-var errEnough = errors.New("enough rounds")
-
 func (w *watch) run(c *cobra.Command, args []string) error {
 	if w.rounds < 0 || w.rounds > 0 && w.interval == 0 {
 		return cli.Usagef("--rounds: want a number from 1, and --watch")
@@ -61,7 +57,7 @@ func (w *watch) run(c *cobra.Command, args []string) error {
 	print := cli.Style(out, w.globals.json, printRound, encodeRound, drawRound)
 	var rates cli.Rates
 	n := 0
-	err := cli.Repeat(c.Context(), time.Duration(w.interval), func() error {
+	return cli.Repeat(c.Context(), time.Duration(w.interval), func() error {
 		text, err := w.look(c, args)
 		if err != nil {
 			return err
@@ -74,14 +70,10 @@ func (w *watch) run(c *cobra.Command, args []string) error {
 			return err
 		}
 		if n++; n == w.rounds {
-			return errEnough
+			return cli.ErrEnough
 		}
 		return nil
 	})
-	if err == errEnough {
-		return nil
-	}
-	return err
 }
 
 // look returns what the verb prints, as JSON. It leaves out warnings, which are for the verb's
@@ -111,9 +103,7 @@ type round struct {
 
 // printRound prints a round for a pipe or a file.
 func printRound(w io.Writer, r round) error {
-	if _, err := fmt.Fprintln(w, "# "+r.at.Format(time.RFC3339Nano)); err != nil {
-		return err
-	}
+	fmt.Fprintln(w, "# "+r.at.Format(time.RFC3339Nano))
 	return cli.RateTable(r.list, r.more).Print(w)
 }
 

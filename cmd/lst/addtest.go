@@ -2,16 +2,12 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/modules/selftest"
 	"ulnet/lnet/selftest/console"
 	"ulnet/lnet/selftest/wire"
@@ -54,27 +50,11 @@ check=full, size= with up to 1M, and off= say how. Without words it reads 4096 b
 		}
 		answers, err := selftest.OpAddTest.Call(c.Context(), g.client(), selftest.TestRequest{Key: g.key(), Test: t})
 		if err != nil {
-			return g.noTest(c.Context(), refusal(err, "test", "Failed to add test"))
+			return g.unreadable(c.Context(), noObject+noObject, refusal(err, "test", "Failed to add test")) // a line for each of the two groups, which Lustre's tool looks up first
 		}
-		if g.json {
-			err = cli.JSON(c.OutOrStdout(), newAnswersDoc(answers))
-		} else if codeOf(answers) == cli.OK {
-			_, err = fmt.Fprintln(c.OutOrStdout(), "Test was added successfully")
-		}
-		return cmp.Or(err, printFailures(c.ErrOrStderr(), answers, "add test"), silent(codeOf(answers)))
+		return g.report(c, answers, "add test", "Test was added successfully")
 	}
 	return c
-}
-
-// noTest puts two error lines of Lustre's tool before an error if there is no group at all: that
-// tool looks up both groups of a test, and prints such a line for each, before it adds the test.
-func (g *globals) noTest(ctx context.Context, err error) error {
-	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ESRCH) {
-		if g.hasNoGroup(ctx) {
-			return after(noObject+noObject, err)
-		}
-	}
-	return err
 }
 
 // numbersOf parses those options of a test whose values are numbers.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+
+	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/lnet/selftest/console"
@@ -22,6 +25,19 @@ func codeOf(answers []console.Answer) int {
 		}
 	}
 	return code
+}
+
+// report prints the answers of nodes that were asked to do something: as JSON or, if all have done it, a line with
+// the text done, unless that is empty. It names the nodes that have not done it, and returns an error then.
+func (g *globals) report(c *cobra.Command, answers []console.Answer, what, done string) error {
+	if g.json {
+		if err := cli.JSON(c.OutOrStdout(), newAnswersDoc(answers)); err != nil {
+			return err
+		}
+	} else if codeOf(answers) == cli.OK && done != "" {
+		fmt.Fprintln(c.OutOrStdout(), done)
+	}
+	return cmp.Or(printFailures(c.ErrOrStderr(), answers, what), silent(codeOf(answers)))
 }
 
 // printFailures prints a line for each node that did not do what it was asked to do (Lustre's

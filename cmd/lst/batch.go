@@ -98,12 +98,10 @@ func (g *globals) listBatches(c *cobra.Command) error {
 		return cli.JSON(c.OutOrStdout(), d)
 	}
 	for i := range list {
-		if _, err := fmt.Fprintf(c.OutOrStdout(), "%d) %s\n", i+1, list[i].Name); err != nil {
-			return err
-		}
+		fmt.Fprintf(c.OutOrStdout(), "%d) %s\n", i+1, list[i].Name)
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "Total %d batches\n", len(list))
-	return err
+	fmt.Fprintf(c.OutOrStdout(), "Total %d batches\n", len(list))
+	return nil
 }
 
 // batchLister lists a batch.
@@ -130,11 +128,9 @@ func (l *batchLister) list(c *cobra.Command, b *console.Batch) error {
 			Nodes []nodeDoc `json:"nodes"`
 		}{append([]nodeDoc{}, nodeDocs(nodes)...)})
 	}
-	if err := printNodes(c.OutOrStdout(), nodes); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "Total %d nodes\n", len(nodes))
-	return err
+	printNodes(c.OutOrStdout(), nodes)
+	fmt.Fprintf(c.OutOrStdout(), "Total %d nodes\n", len(nodes))
+	return nil
 }
 
 // nodes returns the nodes of a batch or a test that the options choose.
@@ -178,18 +174,13 @@ func (l *batchLister) summary(w io.Writer, b *console.Batch) error {
 		if b.Running {
 			state = batchRunning
 		}
-		if _, err := fmt.Fprintf(w, "Batch: %s Tests: %d State: %d\n%s", b.Name, len(b.Tests), state, sides(b.ClientCounts, b.ServerCounts)); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "Batch: %s Tests: %d State: %d\n%s", b.Name, len(b.Tests), state, sides(b.ClientCounts, b.ServerCounts))
 	}
 	for i, t := range b.Tests {
 		if l.test != 0 && l.test != i+1 {
 			continue
 		}
-		_, err := fmt.Fprintf(w, "\tTest %d(%s) (loop: %d, concurrency: %d)\n%s", i+1, testName(t.Service), t.Loop, t.Concurrency, sides(t.ClientCounts, t.ServerCounts))
-		if err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "\tTest %d(%s) (loop: %d, concurrency: %d)\n%s", i+1, testName(t.Service), t.Loop, t.Concurrency, sides(t.ClientCounts, t.ServerCounts))
 	}
 	return nil
 }

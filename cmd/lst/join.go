@@ -33,15 +33,12 @@ command needs no LST_SESSION.`,
 			if err != nil {
 				return fmt.Errorf("join %s: %w", args[0], err)
 			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), joined)
-			}
-			return printJoined(c.OutOrStdout(), &joined)
+			return cli.Show(c.OutOrStdout(), g.json, joined, printJoined)
 		},
 	}
 }
 
-func printJoined(w io.Writer, joined *lnetselftest.Joined) error {
+func printJoined(w io.Writer, joined lnetselftest.Joined) error {
 	_, err := fmt.Fprintf(w, "Joined session %s of %v in group %s\n", shown(joined.Name), joined.Session.Console, joined.Group)
 	return err
 }

@@ -99,18 +99,16 @@ func (g *globals) listGroups(c *cobra.Command) error {
 	if len(groups) == 0 {
 		return &failure{text: strings.TrimSuffix(noObject, "\n"), code: noGroups}
 	}
-	return printNames(c.OutOrStdout(), groups)
+	printNames(c.OutOrStdout(), groups)
+	return nil
 }
 
 // printNames prints the names of groups.
-func printNames(w io.Writer, groups []console.Group) error {
+func printNames(w io.Writer, groups []console.Group) {
 	for i, one := range groups {
-		if _, err := fmt.Fprintf(w, "%d) %s\n", i+1, shown(one.Name)); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "%d) %s\n", i+1, shown(one.Name))
 	}
-	_, err := fmt.Fprintf(w, "Total %d groups\n", len(groups))
-	return err
+	fmt.Fprintf(w, "Total %d groups\n", len(groups))
 }
 
 // find returns those of the named groups that exist.
@@ -144,25 +142,24 @@ func (g *globals) printGroups(w io.Writer, groups []console.Group, states []cons
 		return cli.JSON(w, d)
 	}
 	if len(states) == 0 {
-		return printCounts(w, groups)
+		printCounts(w, groups)
+	} else {
+		printMembers(w, groups)
 	}
-	return printMembers(w, groups)
+	return nil
 }
 
 // printCounts prints how many nodes each group has. Like Lustre's tool of version 2.17, it prints
 // no header, and noName in place of the name of a single group. If there are several groups, it
 // prints their names.
-func printCounts(w io.Writer, groups []console.Group) error {
+func printCounts(w io.Writer, groups []console.Group) {
 	for _, one := range groups {
 		name := noName
 		if len(groups) > 1 {
 			name = shown(one.Name)
 		}
-		if _, err := fmt.Fprintf(w, "%s\t%s\n", countsText(one.Counts), name); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "%s\t%s\n", countsText(one.Counts), name)
 	}
-	return nil
 }
 
 // countsText is a line of numbers below stateHeader.
@@ -173,37 +170,23 @@ func countsText(n console.Counts) string {
 // printMembers prints the nodes of groups. For a single group it prints the same as Lustre's tool
 // of version 2.17, mistakes included: first a line that says, wrongly, that the group has no nodes,
 // and then the nodes, with noName in place of the group's name.
-func printMembers(w io.Writer, groups []console.Group) error {
-	if _, err := io.WriteString(w, stateHeader); err != nil {
-		return err
-	}
+func printMembers(w io.Writer, groups []console.Group) {
+	fmt.Fprint(w, stateHeader)
 	for _, one := range groups {
 		name := shown(one.Name)
 		if len(groups) == 1 {
-			if _, err := fmt.Fprintf(w, "Group [ %s ]\nNo nodes found [ %s ]\n", name, name); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "Group [ %s ]\nNo nodes found [ %s ]\n", name, name)
 			name = noName
 		}
-		if _, err := fmt.Fprintf(w, "Group [ %s ]\n", name); err != nil {
-			return err
-		}
-		if err := printNodes(w, one.Nodes); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(w, "Total %d nodes [ %s ]\n", len(one.Nodes), name); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "Group [ %s ]\n", name)
+		printNodes(w, one.Nodes)
+		fmt.Fprintf(w, "Total %d nodes [ %s ]\n", len(one.Nodes), name)
 	}
-	return nil
 }
 
 // printNodes prints a line for each node.
-func printNodes(w io.Writer, nodes []console.Node) error {
+func printNodes(w io.Writer, nodes []console.Node) {
 	for _, n := range nodes {
-		if _, err := fmt.Fprintf(w, "\t%v: %s\n", n.ID, stateText(n.State)); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "\t%v: %s\n", n.ID, stateText(n.State))
 	}
-	return nil
 }

@@ -56,7 +56,7 @@ and Unknown without a session or an answer.`,
 		if g.json {
 			err = cli.JSON(c.OutOrStdout(), newAnswersDoc(answers))
 		} else {
-			err = printPing(c.OutOrStdout(), answers)
+			printPing(c.OutOrStdout(), answers)
 		}
 		return cmp.Or(err, silent(pingCode(answers)))
 	}
@@ -141,16 +141,13 @@ func pingCode(answers []console.Answer) int {
 	return cli.OK
 }
 
-func printPing(w io.Writer, answers []console.Answer) error {
+func printPing(w io.Writer, answers []console.Answer) {
 	for i := range answers {
 		a := &answers[i]
 		name := "<NULL>"
 		if a.Failed == 0 && (a.State == console.Active || a.State == console.Busy) {
 			name = shown(a.Name)
 		}
-		if _, err := fmt.Fprintf(w, "\t%v: %s [session: %s id: %v]\n", a.ID, stateText(a.State), name, a.Session.Console); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "\t%v: %s [session: %s id: %v]\n", a.ID, stateText(a.State), name, a.Session.Console)
 	}
-	return nil
 }

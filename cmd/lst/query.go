@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -90,14 +90,11 @@ func (q *query) run(c *cobra.Command) error {
 		}
 		code = codeOf(answers)
 		if n++; n == q.loops {
-			return errEnough
+			return cli.ErrEnough
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return err
-	}
-	return silent(code)
+	return cmp.Or(err, silent(code))
 }
 
 func (q *query) ask(ctx context.Context) ([]console.Answer, error) {
@@ -109,10 +106,11 @@ func (q *query) print(w io.Writer, answers []console.Answer) error {
 	case q.g.json:
 		return cli.JSON(w, newQueryDoc(q, answers))
 	case q.all || q.active || q.idle || q.errors:
-		return q.printNodes(w, answers)
+		q.printNodes(w, answers)
+	default:
+		fmt.Fprintf(w, "%s [%d] %s\n", q.batch, q.test, tally(answers).String())
 	}
-	_, err := fmt.Fprintf(w, "%s [%d] %s\n", q.batch, q.test, tally(answers).String())
-	return err
+	return nil
 }
 
 // shows reports whether the options choose a node.
@@ -122,17 +120,13 @@ func (q *query) shows(a *console.Answer) bool {
 }
 
 // printNodes prints a line for each client that the options choose.
-func (q *query) printNodes(w io.Writer, answers []console.Answer) error {
+func (q *query) printNodes(w io.Writer, answers []console.Answer) {
 	for i := range answers {
 		a := &answers[i]
-		if !q.shows(a) {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "%v [%s]: %s\n", a.ID, stateText(a.State), activity(a)); err != nil {
-			return err
+		if q.shows(a) {
+			fmt.Fprintf(w, "%v [%s]: %s\n", a.ID, stateText(a.State), activity(a))
 		}
 	}
-	return nil
 }
 
 // activity returns the word of Lustre's tool for what a node does.

@@ -120,12 +120,8 @@ func (f *quickFlags) run(g *globals, c *cobra.Command, cfg quick.Config) error {
 }
 
 // show prints the result, and writes the heat map.
-func (f *quickFlags) show(g *globals, w io.Writer, r *quick.Result) (err error) {
-	if g.json {
-		err = cli.JSON(w, r)
-	} else {
-		err = r.Print(w)
-	}
+func (f *quickFlags) show(g *globals, w io.Writer, r *quick.Result) error {
+	err := cli.Show(w, g.json, r, func(w io.Writer, r *quick.Result) error { return r.Print(w) })
 	if f.plot == "" || err != nil {
 		return err
 	}

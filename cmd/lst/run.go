@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"syscall"
 	"time"
 
@@ -45,12 +43,7 @@ If it ends before them, after an interrupt or an error, it stops the batch.`,
 		if err != nil {
 			return err
 		}
-		if g.json {
-			err = cli.JSON(c.OutOrStdout(), newAnswersDoc(answers))
-		} else if codeOf(answers) == cli.OK {
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s is running now\n", name)
-		}
-		return cmp.Or(err, printFailures(c.ErrOrStderr(), answers, "Run batch"), silent(codeOf(answers)))
+		return g.report(c, answers, "Run batch", name+" is running now")
 	}
 	return c
 }
@@ -88,12 +81,7 @@ RPC that is under way. --force ends these RPCs too.`,
 		if err != nil {
 			return err
 		}
-		if g.json {
-			err = cli.JSON(c.OutOrStdout(), newAnswersDoc(answers))
-		} else if codeOf(answers) == cli.OK {
-			_, err = fmt.Fprintln(c.OutOrStdout(), "Batch is stopped")
-		}
-		return cmp.Or(err, printFailures(c.ErrOrStderr(), answers, "stop"), silent(codeOf(answers)))
+		return g.report(c, answers, "stop", "Batch is stopped")
 	}
 	return c
 }
@@ -118,29 +106,18 @@ func (g *globals) stop(ctx context.Context, c *cobra.Command, name string, force
 		if err != nil || codeOf(answers) != cli.OK {
 			return answers, noBatch(err, name, "Failed to stop batch")
 		}
-		left, pause := tally(answers).Running, shortPause
+		left, wait := tally(answers).Running, shortPause
 		if left == 0 {
 			return answers, nil
 		}
 		if time.Since(began) > longPause {
-			pause = longPause
-			if err := g.stopping(c.OutOrStdout(), left); err != nil {
-				return nil, err
+			wait = longPause
+			if !g.json {
+				fmt.Fprintf(c.OutOrStdout(), "%d batch in stopping\n", left)
 			}
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !pause(ctx, wait) {
 			return nil, ctx.Err()
 		}
 	}
-}
-
-// stopping says how many nodes have not stopped a batch.
-func (g *globals) stopping(w io.Writer, nodes int) error {
-	if g.json {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "%d batch in stopping\n", nodes)
-	return err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,14 +34,14 @@ count.`,
 			}
 			answers, err := g.counters(c.Context(), t.to, errorTimeout)
 			if err != nil {
-				return g.unreadable(c.Context(), refusal(err, arg, "Failed to show errors of "+arg))
+				return g.unreadable(c.Context(), noObject, refusal(err, arg, "Failed to show errors of "+arg))
 			}
 			code = max(code, codeOf(answers))
 			bad := badNodes(answers, *session)
 			if g.json {
 				doc.Targets = append(doc.Targets, errorTargetDoc{arg, bad})
-			} else if err := printErrors(c, arg, bad, *session); err != nil {
-				return err
+			} else {
+				printErrors(c, arg, bad, *session)
 			}
 		}
 		var err error
@@ -108,17 +107,12 @@ func badNodes(answers []console.Answer, session bool) []badNode {
 
 // printErrors prints the nodes with errors: their number to standard output, the nodes to
 // standard error.
-func printErrors(c *cobra.Command, target string, bad []badNode, session bool) error {
-	if _, err := fmt.Fprintf(c.OutOrStdout(), "%s:\n", target); err != nil {
-		return err
-	}
+func printErrors(c *cobra.Command, target string, bad []badNode, session bool) {
+	fmt.Fprintf(c.OutOrStdout(), "%s:\n", target)
 	for i := range bad {
-		if _, err := io.WriteString(c.ErrOrStderr(), bad[i].line(session)+"\n"); err != nil {
-			return err
-		}
+		fmt.Fprintln(c.ErrOrStderr(), bad[i].line(session))
 	}
-	_, err := fmt.Fprintf(c.OutOrStdout(), "Total %d error nodes in %s\n", len(bad), target)
-	return err
+	fmt.Fprintf(c.OutOrStdout(), "Total %d error nodes in %s\n", len(bad), target)
 }
 
 func (b *badNode) line(session bool) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,9 +99,6 @@ func newStatTarget(arg string) (*statTarget, error) {
 	return t, nil
 }
 
-// errEnough ends the command after the last report.
-var errEnough = errors.New("enough reports")
-
 func (s *stat) run(c *cobra.Command) error {
 	out := c.OutOrStdout()
 	show := cli.Style(out, s.g.json, s.lines, s.objects, s.screen)
@@ -121,25 +119,22 @@ func (s *stat) run(c *cobra.Command) error {
 			return err
 		}
 		if n > s.count && s.count > 0 {
-			return errEnough
+			return cli.ErrEnough
 		}
 		return nil
 	})
-	if err != nil && err != errEnough {
-		return err
-	}
 	code := cli.OK
 	for _, t := range s.targets {
 		code = max(code, t.code)
 	}
-	return silent(code)
+	return cmp.Or(err, silent(code))
 }
 
 // look asks the nodes of a target for their counters.
 func (s *stat) look(ctx context.Context, t *statTarget) error {
 	answers, err := s.g.counters(ctx, t.to, s.wait)
 	if err != nil {
-		return s.g.unreadable(ctx, refusal(err, "stat", "Failed to query stat"))
+		return s.g.unreadable(ctx, noObject, refusal(err, "stat", "Failed to query stat"))
 	}
 	t.take(answers, time.Now())
 	return nil
@@ -170,13 +165,11 @@ func (g *globals) counters(ctx context.Context, to console.Target, wait time.Dur
 	return all, nil
 }
 
-// unreadable puts an error line of Lustre's tool before the error that a group does not exist, if
+// unreadable puts error lines of Lustre's tool before the error that a group does not exist, if
 // there is no group at all.
-func (g *globals) unreadable(ctx context.Context, err error) error {
-	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ESRCH) {
-		if g.hasNoGroup(ctx) {
-			return after(noObject, err)
-		}
+func (g *globals) unreadable(ctx context.Context, lines string, err error) error {
+	if (errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ESRCH)) && g.hasNoGroup(ctx) {
+		return after(lines, err)
 	}
 	return err
 }
@@ -185,9 +178,7 @@ func (g *globals) unreadable(ctx context.Context, err error) error {
 func (s *stat) lines(w io.Writer, _ bool) error {
 	for _, t := range s.targets {
 		if t.failed > 0 {
-			if _, err := fmt.Fprintf(w, "Failed to stat on %d nodes\n", t.failed); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "Failed to stat on %d nodes\n", t.failed)
 		}
 		if t.rates.Nodes == 0 {
 			continue

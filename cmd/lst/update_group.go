@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/modules/selftest"
 	"ulnet/lnet/selftest/console"
 )
@@ -49,10 +48,7 @@ but active), and --remove removes nodes by their NIDs.`,
 		if err != nil {
 			return cmp.Or(printFailures(c.ErrOrStderr(), answers, "update"), refusal(err, "group", "Failed to update group"))
 		}
-		if g.json {
-			err = cli.JSON(c.OutOrStdout(), newAnswersDoc(answers))
-		}
-		return cmp.Or(err, printFailures(c.ErrOrStderr(), answers, "update"), silent(codeOf(answers)))
+		return g.report(c, answers, "update", "")
 	}
 	return c
 }

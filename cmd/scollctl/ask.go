@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,15 +80,8 @@ func (g *globals) broadcast(ctx context.Context, w io.Writer, r scoll.BroadcastR
 	if err != nil {
 		return err
 	}
-	if g.json {
-		err = cli.JSON(w, reply)
-	} else {
-		err = printReply(w, &reply, show)
-	}
-	if err != nil {
-		return err
-	}
-	return errorOf(&reply)
+	err = cli.Show(w, g.json, &reply, func(w io.Writer, r *scoll.BroadcastReply) error { return printReply(w, r, show) })
+	return cmp.Or(err, errorOf(&reply))
 }
 
 // errorOf returns the error of a broadcast, nil if all members have answered without an error.

@@ -133,9 +133,7 @@ func open(c *cobra.Command, file string) (io.ReadCloser, error) {
 // showDone shows what the members have done, or why not.
 func showDone(w io.Writer, r *scoll.BroadcastReply) error {
 	if r.ViaError != "" {
-		if _, err := fmt.Fprintf(w, "  the bulk data went down the tree: %s\n", r.ViaError); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "  the bulk data went down the tree: %s\n", r.ViaError)
 	}
 	return printSame(w, gather(r, func(a *scoll.Answer) (string, string) {
 		if a.Exit == nil {

@@ -61,11 +61,7 @@ one step to the next, and the sum is exact. Members of earlier versions refuse -
 		if err != nil {
 			return err
 		}
-		doc := newBenchDoc(&reply)
-		if g.json {
-			return cli.JSON(c.OutOrStdout(), doc)
-		}
-		return doc.print(c.OutOrStdout())
+		return cli.Show(c.OutOrStdout(), g.json, newBenchDoc(&reply), printBench)
 	}
 	return c
 }
@@ -147,7 +143,7 @@ func histogramOf(ns []int64) (list []bucket) {
 // width is the length of the longest bar of a histogram.
 const width = 50
 
-func (d *benchDoc) print(w io.Writer) error {
+func printBench(w io.Writer, d benchDoc) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d broadcasts to %d members of %s, %s\n", d.Count, d.Members, d.Group, d.Tree)
 	var t cli.Table

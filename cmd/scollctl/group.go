@@ -58,9 +58,7 @@ func printGroups(w io.Writer, s *scoll.Status) error {
 		}
 		t.Row(group.Name, group.Members, alive, group.Tree, group.Origin)
 	}
-	if err := t.Print(w); err != nil {
-		return err
-	}
+	err := t.Print(w)
 	var joined cli.Table
 	joined.Row("\nROOT", "MEMBERS", "RUNNING", "TREE", "ID")
 	others := 0
@@ -71,7 +69,7 @@ func printGroups(w io.Writer, s *scoll.Status) error {
 		}
 	}
 	if others == 0 {
-		return nil
+		return err
 	}
 	return joined.Print(w)
 }

@@ -55,10 +55,7 @@ the window takes them. 'scollctl mcast recv' shows these messages like all other
 		if last == nil || !last.Final {
 			return fmt.Errorf("answer of the daemon: nothing was measured")
 		}
-		if g.json {
-			return cli.JSON(c.OutOrStdout(), last)
-		}
-		return printMcastBench(c.OutOrStdout(), last)
+		return cli.Show(c.OutOrStdout(), g.json, last, printMcastBench)
 	}
 	return c
 }
@@ -74,11 +71,9 @@ func printMcastBench(w io.Writer, b *rmcast.BenchResult) error {
 	t.Row("", "min", "p50", "p90", "p99", "max")
 	l := b.Released
 	t.Row("all have it", ns(l.Min), ns(l.P50), ns(l.P90), ns(l.P99), ns(l.Max))
-	if err := t.Print(w); err != nil {
-		return err
-	}
+	err := t.Print(w)
 	seconds := max(took.Seconds(), 1e-9)
-	_, err := fmt.Fprintf(w, "%.0f messages/s, %.1f MB/s; %d datagrams, %d repairs and %d acknowledgements of this node\n",
+	fmt.Fprintf(w, "%.0f messages/s, %.1f MB/s; %d datagrams, %d repairs and %d acknowledgements of this node\n",
 		float64(b.Messages)/seconds, float64(b.Messages)*float64(b.Size)/seconds/1e6, b.Datagrams, b.Repairs, b.Acks)
 	return err
 }

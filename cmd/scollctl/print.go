@@ -20,9 +20,7 @@ const shownNIDs = 8
 // and all members that were not reached.
 func printReply(w io.Writer, r *scoll.BroadcastReply, show func(io.Writer, *scoll.BroadcastReply) error) error {
 	if r.Status != scoll.BroadcastUnsent {
-		if _, err := fmt.Fprintln(w, summary(r)); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, summary(r))
 		if err := show(w, r); err != nil {
 			return err
 		}
@@ -34,9 +32,7 @@ func printReply(w io.Writer, r *scoll.BroadcastReply, show func(io.Writer, *scol
 	for _, u := range r.Unreached {
 		table.Row("  "+u.NID.String(), u.Error)
 	}
-	if _, err := fmt.Fprintln(w, "not reached:"); err != nil {
-		return err
-	}
+	fmt.Fprintln(w, "not reached:")
 	return table.Print(w)
 }
 

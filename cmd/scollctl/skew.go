@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -56,15 +57,10 @@ the one with the least error counts.
 		if err != nil {
 			return err
 		}
-		if g.json {
-			err = cli.JSON(c.OutOrStdout(), doc)
-		} else {
-			err = printReply(c.OutOrStdout(), last, func(w io.Writer, _ *scoll.BroadcastReply) error { return doc.print(w) })
-		}
-		if err != nil {
-			return err
-		}
-		return errorOf(last)
+		err = cli.Show(c.OutOrStdout(), g.json, doc, func(w io.Writer, doc skewDoc) error {
+			return printReply(w, last, func(w io.Writer, _ *scoll.BroadcastReply) error { return doc.print(w) })
+		})
+		return cmp.Or(err, errorOf(last))
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -28,23 +29,21 @@ do, where whoever has the message keeps sending it, is 1.`,
 		if err := s.checkSize(); err != nil {
 			return err
 		}
-		doc := compare(s.nodes, s.speed)
-		if g.json {
-			return cli.JSON(c.OutOrStdout(), doc)
-		}
-		var t cli.Table
-		t.Row("tree", "levels", "children of root", "time", "of the best")
-		for _, r := range doc.Trees {
-			t.Row(r.Tree, r.Depth, r.Children, r.time, fmt.Sprintf("%.2f", r.Ratio))
-		}
-		t.Row("best possible", "", "", doc.best, "1.00")
-		if err := t.Print(c.OutOrStdout()); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(c.OutOrStdout(), "\nrecommended: %s\n", doc.Recommended)
-		return err
+		return cli.Show(c.OutOrStdout(), g.json, compare(s.nodes, s.speed), printCompared)
 	}
 	return c
+}
+
+func printCompared(w io.Writer, doc compareDoc) error {
+	var t cli.Table
+	t.Row("tree", "levels", "children of root", "time", "of the best")
+	for _, r := range doc.Trees {
+		t.Row(r.Tree, r.Depth, r.Children, r.time, fmt.Sprintf("%.2f", r.Ratio))
+	}
+	t.Row("best possible", "", "", doc.best, "1.00")
+	err := t.Print(w)
+	fmt.Fprintf(w, "\nrecommended: %s\n", doc.Recommended)
+	return err
 }
 
 // compareDoc is the JSON output of the comparison.

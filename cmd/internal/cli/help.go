@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"io"
 	"slices"
 	"strings"
 
@@ -44,35 +43,4 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-}
-
-// watchHelp records errors of writing a help of root or of a command below it, which cobra ignores. It
-// returns a function that returns the first of these errors.
-func watchHelp(root *cobra.Command) func() error {
-	help := root.HelpFunc()
-	var failed error
-	root.SetHelpFunc(func(c *cobra.Command, args []string) {
-		out := &checkedWriter{to: c.OutOrStdout()}
-		c.SetOut(out)
-		help(c, args)
-		c.SetOut(out.to)
-		if failed == nil {
-			failed = out.err
-		}
-	})
-	return func() error { return failed }
-}
-
-// checkedWriter keeps the first error of a writer.
-type checkedWriter struct {
-	to  io.Writer
-	err error
-}
-
-func (w *checkedWriter) Write(p []byte) (int, error) {
-	n, err := w.to.Write(p)
-	if w.err == nil {
-		w.err = err
-	}
-	return n, err
 }

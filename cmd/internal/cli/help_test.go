@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -40,13 +42,19 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestTextsThatCannotBeWritten: if a help, a version or a completion cannot be written, because there
-// is no room, the command fails with an error that says so. It is not an error of the command line.
+// TestTextsThatCannotBeWritten: if a help, a version, a completion or what a verb prints cannot be written, because
+// there is no room, the command fails with an error that says so. It is not an error of the command line. That a
+// verb fails, too, does not hide it.
 func TestTextsThatCannotBeWritten(t *testing.T) {
-	for _, words := range []string{"--help", "help", "help noun verb", "noun verb --help", "--version", "completion bash"} {
+	for _, words := range []string{"--help", "help", "help noun verb", "noun verb --help", "--version", "completion bash", "noun verb", "noun fail"} {
 		root := &cobra.Command{Use: "tool"}
 		noun := &cobra.Command{Use: "noun"}
-		noun.AddCommand(&cobra.Command{Use: "verb", RunE: func(*cobra.Command, []string) error { return nil }})
+		for name, err := range map[string]error{"verb": nil, "fail": errors.New("failed")} {
+			noun.AddCommand(&cobra.Command{Use: name, RunE: func(c *cobra.Command, _ []string) error {
+				fmt.Fprintln(c.OutOrStdout(), "output")
+				return err
+			}})
+		}
 		root.AddCommand(noun)
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		if err != nil {

@@ -17,6 +17,14 @@ func Print(w io.Writer, asJSON bool, v any) error {
 	return YAML(w, v)
 }
 
+// Show writes v to w as indented JSON, or calls a function that prints it for people.
+func Show[T any](w io.Writer, asJSON bool, v T, print func(io.Writer, T) error) error {
+	if asJSON {
+		return JSON(w, v)
+	}
+	return print(w, v)
+}
+
 // JSON writes v to w as indented JSON. For one object per line, use json.Encoder.
 func JSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)

@@ -19,6 +19,9 @@ import (
 //
 // The context of the verbs ends with SIGINT or SIGTERM; a second signal ends the process. Run
 // adds to root the verbs "completion" and "man", and the option --version.
+//
+// Verbs need not check what they write to the output of their cobra command: Run keeps the first error of it,
+// writes nothing more, and fails with that error when the verb has ended.
 func Run(ctx context.Context, env Env, root *cobra.Command, args []string) int {
 	return RunAs(ctx, env, root, args, nil)
 }
@@ -42,7 +45,8 @@ func RunAs(ctx context.Context, env Env, root *cobra.Command, args []string, dia
 	context.AfterFunc(ctx, stop)
 
 	root.SetIn(env.Stdin)
-	root.SetOut(env.Stdout)
+	out := &checkedWriter{to: env.Stdout}
+	root.SetOut(out)
 	root.SetErr(env.Stderr)
 	root.SetFlagErrorFunc(explainFlag)
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -53,11 +57,10 @@ func RunAs(ctx context.Context, env Env, root *cobra.Command, args []string, dia
 	root.SetHelpCommand(helpCommand(root))
 	running := false
 	prepare(root, &running)
-	helpError := watchHelp(root)
 
 	cmd, err := execute(ctx, root, args)
-	if err == nil {
-		err = helpError()
+	if failed := out.failed(); failed != nil && !errors.Is(err, failed) {
+		err = failed
 	}
 	if err == nil {
 		return OK

@@ -11,34 +11,33 @@ import (
 
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
+	is := false
+	control(w, func(fd int) {
+		_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+		is = err == nil
+	})
+	return is
+}
+
+// control calls do with the descriptor of w, if w is an open file or a command's standard output that is one.
+func control(w io.Writer, do func(fd int)) {
+	if out, ok := w.(*checkedWriter); ok {
+		w = out.to
+	}
 	f, ok := w.(*os.File)
 	if !ok {
-		return false
+		return
 	}
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return false
+	if conn, err := f.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { do(int(fd)) }) // fails if the file is closed: then do is not called
 	}
-	var termErr error
-	err = conn.Control(func(fd uintptr) {
-		_, termErr = unix.IoctlGetTermios(int(fd), unix.TCGETS)
-	})
-	return err == nil && termErr == nil
 }
 
 // Size returns the columns and rows of a terminal; 0 and 0 if they are unknown or w is not
 // a terminal.
 func Size(w io.Writer) (columns, rows int) {
-	f, ok := w.(*os.File)
-	if !ok {
-		return 0, 0
-	}
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return 0, 0
-	}
-	_ = conn.Control(func(fd uintptr) { // if the file is closed, the size stays unknown
-		if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
+	control(w, func(fd int) {
+		if size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ); err == nil {
 			columns, rows = int(size.Col), int(size.Row)
 		}
 	})

@@ -3,19 +3,23 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 )
 
+// ErrEnough is the error by which a function ends Repeat without an error.
+var ErrEnough = errors.New("enough")
+
 // Repeat calls look, and calls it again after every interval, until look fails or ctx ends. An
 // interrupt is the normal end of a command that watches. In that case Repeat returns nil, even
-// if look failed because of the interrupt.
+// if look failed because of the interrupt. It also returns nil if look returns ErrEnough.
 func Repeat(ctx context.Context, interval time.Duration, look func() error) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		if err := look(); ctx.Err() != nil {
+		if err := look(); err == ErrEnough || ctx.Err() != nil {
 			return nil
 		} else if err != nil {
 			return err

@@ -30,6 +30,9 @@ func TestRepeat(t *testing.T) {
 		if took := time.Since(begin); !errors.Is(err, errRefused) || took != 2*time.Second {
 			t.Errorf("%d looks in %v: %v", looks, took, err)
 		}
+		if err := cli.Repeat(t.Context(), time.Second, func() error { return cli.ErrEnough }); err != nil {
+			t.Error(err)
+		}
 		ctx, interrupt := context.WithTimeout(t.Context(), 90*time.Second)
 		defer interrupt()
 		for range 2 { // cancel the context once while Repeat waits, and once while look runs
