@@ -15,18 +15,18 @@ func (f *faultFlags) badRule(k faultrule.Kind, err error) error {
 	text, usage := err.Error(), cli.Usagef("%w", err)
 	switch {
 	case strings.HasPrefix(text, "--message"):
-		return textError(exitNegative, usage, "unknown message type %s", strings.Join(f.types, ","))
+		return textError(exitNegative, usage, "unknown message type %s", strings.Join(f.Types, ","))
 	case strings.HasPrefix(text, "--portal"):
-		return textError(exitNegative, usage, "invalid portal: %s", strings.Join(f.portals, ","))
+		return textError(exitNegative, usage, "invalid portal: %s", strings.Join(f.Portals, ","))
 	case strings.HasPrefix(text, "--health_error"):
-		return textError(exitNegative, usage, "unknown health error %s", strings.Join(f.errors, ","))
+		return textError(exitNegative, usage, "unknown health error %s", strings.Join(f.Errors, ","))
 	case strings.HasPrefix(text, "--source"):
-		return textError(exitInvalid, usage, "Invalid NID: %s", f.source)
+		return textError(exitInvalid, usage, "Invalid NID: %s", f.Source)
 	case strings.HasPrefix(text, "--"):
-		return textError(exitInvalid, usage, "Invalid NID: %s", f.dest)
-	case f.source == "" || f.dest == "":
+		return textError(exitInvalid, usage, "Invalid NID: %s", f.Dest)
+	case f.Source == "" || f.Dest == "":
 		return textError(exitNegative, usage, "Please provide both source and destination of %v rule", k)
-	case (f.rate == 0) == (f.interval.value == 0):
+	case (f.Rate == 0) == (f.interval.value == 0):
 		return textError(exitNegative, usage, "please provide either %v rate or interval but not both at the same time.", k)
 	case k == faultrule.Delay && f.latency.value == 0:
 		return textError(exitNegative, usage, "latency cannot be zero")

@@ -26,13 +26,8 @@ rule is asked first, and the first that fires wins.`,
 
 // faultFlags are the flags by which a rule is added.
 type faultFlags struct {
-	source, dest, local string
-	rate                uint32
-	interval, latency   *timeoutValue
-	portals             []string
-	types               []string
-	errors              []string
-	random, all         bool
+	faultflags.Flags
+	interval, latency timeoutValue
 }
 
 func faultKindAdd(g *globals, k faultrule.Kind) *cobra.Command {
@@ -44,7 +39,8 @@ func faultKindAdd(g *globals, k faultrule.Kind) *cobra.Command {
 		Example: faultAddExample[k],
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			a, err := f.attr()
+			f.Interval, f.Latency = f.interval.value, f.latency.value
+			a, err := f.Attr()
 			if err == nil {
 				err = a.Validate(k)
 			}
@@ -81,30 +77,21 @@ var faultAddExample = map[faultrule.Kind]string{
 // add adds the flags to a command, with the names of the kernel's tool.
 func (f *faultFlags) add(c *cobra.Command, k faultrule.Kind) {
 	flags := c.Flags()
-	flags.StringVarP(&f.source, "source", "s", "", "messages from this `NID`, *@NET or *")
-	flags.StringVarP(&f.dest, "dest", "d", "", "messages to this `NID`, *@NET or *")
-	flags.Uint32VarP(&f.rate, "rate", "r", 0, "one of `N` messages")
-	f.interval = &timeoutValue{none: true}
-	flags.VarP(f.interval, "interval", "i", "one message in so many seconds")
-	flags.StringSliceVarP(&f.portals, "portal", "p", nil, "PUTs and GETs to this `PORTAL`; several are separated by commas")
-	flags.StringSliceVarP(&f.types, "message", "m", nil, "messages of this `TYPE`, PUT, ACK, GET or REPLY; several are separated by commas")
-	f.latency = &timeoutValue{none: true}
+	flags.StringVarP(&f.Source, "source", "s", "", "messages from this `NID`, *@NET or *")
+	flags.StringVarP(&f.Dest, "dest", "d", "", "messages to this `NID`, *@NET or *")
+	flags.Uint32VarP(&f.Rate, "rate", "r", 0, "one of `N` messages")
+	f.interval.none, f.latency.none = true, true
+	flags.VarP(&f.interval, "interval", "i", "one message in so many seconds")
+	flags.StringSliceVarP(&f.Portals, "portal", "p", nil, "PUTs and GETs to this `PORTAL`; several are separated by commas")
+	flags.StringSliceVarP(&f.Types, "message", "m", nil, "messages of this `TYPE`, PUT, ACK, GET or REPLY; several are separated by commas")
 	if k == faultrule.Delay {
-		flags.VarP(f.latency, "latency", "l", "how long they wait; a bare number is seconds")
+		flags.VarP(&f.latency, "latency", "l", "how long they wait; a bare number is seconds")
 		return
 	}
-	flags.StringSliceVarP(&f.errors, "health_error", "e", nil, "sends fail with this `CLASS` of failure, such as local_dropped or remote_timeout, or random")
-	flags.StringVarP(&f.local, "local_nid", "n", "", "messages by the local interface with this `NID`, *@NET or *")
-	flags.BoolVar(&f.random, "random", false, "a coin decides for each message")
-	flags.BoolVar(&f.all, "drop_all", false, "each message")
-}
-
-// attr returns the attributes of the rule that the flags describe.
-func (f *faultFlags) attr() (faultrule.Attr, error) {
-	return (&faultflags.Flags{
-		Source: f.source, Dest: f.dest, Local: f.local, Rate: f.rate, Interval: f.interval.value, Latency: f.latency.value,
-		Portals: f.portals, Types: f.types, Errors: f.errors, Random: f.random, All: f.all,
-	}).Attr()
+	flags.StringSliceVarP(&f.Errors, "health_error", "e", nil, "sends fail with this `CLASS` of failure, such as local_dropped or remote_timeout, or random")
+	flags.StringVarP(&f.Local, "local_nid", "n", "", "messages by the local interface with this `NID`, *@NET or *")
+	flags.BoolVar(&f.Random, "random", false, "a coin decides for each message")
+	flags.BoolVar(&f.All, "drop_all", false, "each message")
 }
 
 func faultKindDel(g *globals, k faultrule.Kind) *cobra.Command {
