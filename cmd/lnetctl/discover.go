@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
-
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
 )
@@ -58,56 +55,9 @@ func (v *discoverVerb) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	defer stop()
-	out := discoverOutput{failed: failures{verb: "discover"}}
-	for _, process := range targets {
-		target := process.NID
-		reply, err := n.Discover(c.Context(), node.DiscoverRequest{Target: target, Force: v.force, Timeout: v.timeout.value})
-		if c.Context().Err() != nil {
-			return out.before(c, v.globals, errInterrupted)
-		}
-		if err != nil && !v.alone.on && !control.FromNode(err) {
-			return out.before(c, v.globals, err)
-		}
-		out.add(target, reply, err)
-	}
-	if err := v.globals.print(c, out); err != nil {
-		return err
-	}
-	return out.failed.err(len(targets), "could not be discovered")
-}
-
-// discoverOutput has the keys of the kernel's tool.
-type discoverOutput struct {
-	Discover []discoverDoc     `json:"discover,omitempty"`
-	Manage   []undiscoveredDoc `json:"manage,omitempty"` // targets that could not be discovered
-
-	failed failures
-}
-
-type discoverDoc struct {
-	Primary   nid.NID     `json:"primary nid"`
-	MultiRail bool        `json:"Multi-Rail"`
-	NIs       []pingNIDoc `json:"peer_ni"`
-	Claimed   []pingNIDoc `json:"claimed ni,omitempty"` // ulnet's addition: NIs that the peer claims without confirmation
-}
-
-type undiscoveredDoc struct {
-	Discover *struct{} `json:"discover"`
-	failureDoc
-}
-
-// before prints the answers that came before an error ended the command, if there are any, and returns the error.
-func (o *discoverOutput) before(c *cobra.Command, g *globals, err error) error {
-	if len(o.Discover)+len(o.Manage) == 0 {
-		return err
-	}
-	return cmp.Or(g.print(c, o), err)
-}
-
-func (o *discoverOutput) add(target nid.NID, reply node.DiscoverReply, err error) {
-	if err != nil {
-		o.Manage = append(o.Manage, undiscoveredDoc{nil, o.failed.add(target, err)})
-		return
-	}
-	o.Discover = append(o.Discover, discoverDoc{reply.Primary, reply.MultiRail, niDocs(reply.NIs), niDocs(reply.Claimed)})
+	a := asked{globals: v.globals, verb: "discover", local: v.alone.on}
+	return a.all(c, targets, func(target nid.ProcessID) (nodeDoc, error) {
+		r, err := n.Discover(c.Context(), node.DiscoverRequest{Target: target.NID, Force: v.force, Timeout: v.timeout.value})
+		return nodeDoc{r.Primary, r.MultiRail, niDocs(r.NIs), niDocs(r.Claimed)}, err
+	}, "could not be discovered")
 }

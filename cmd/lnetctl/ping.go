@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +42,11 @@ ranges: 10.0.0.[2-4,9]@tcp are four nodes. All NIDs are read before the first no
 }
 
 func (v *pingVerb) run(c *cobra.Command, args []string) error {
-	requests, err := pingRequests(args, v.source)
+	targets, err := parseTargets("ping", args)
+	if err != nil {
+		return err
+	}
+	from, err := parseSource(v.source)
 	if err != nil {
 		return err
 	}
@@ -52,54 +55,23 @@ func (v *pingVerb) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	defer stop()
-	out := pingOutput{failed: failures{verb: "ping"}}
-	for _, r := range requests {
-		r.Timeout = v.timeout.value
-		reply, err := n.Ping(c.Context(), r)
-		if c.Context().Err() != nil {
-			return out.before(c, v.globals, errInterrupted)
-		}
-		if err != nil && !v.alone.on && !control.FromNode(err) {
-			return out.before(c, v.globals, err)
-		}
-		if down := v.down(c.Context(), err); down != nil {
-			return out.before(c, v.globals, down)
-		}
-		out.add(r.Target.NID, reply, err)
-	}
-	if err := v.globals.print(c, out); err != nil {
-		return err
-	}
-	return out.failed.err(len(requests), "did not answer")
+	a := asked{globals: v.globals, verb: "ping", local: v.alone.on}
+	return a.all(c, targets, func(target nid.ProcessID) (nodeDoc, error) {
+		r, err := n.Ping(c.Context(), node.PingRequest{Target: target, Source: from, Timeout: v.timeout.value})
+		return nodeDoc{Primary: r.Primary, MultiRail: r.MultiRail, NIs: niDocs(r.NIs)}, v.explain(c.Context(), err)
+	}, "did not answer")
 }
 
-// down returns the error of a ping that failed because LNet is not configured on the node, or
-// nil if that is not the reason.
-func (v *pingVerb) down(ctx context.Context, failed error) error {
-	if !errors.Is(failed, syscall.ENETDOWN) || v.alone.on {
-		return nil
+// explain gives an error of a ping that failed because LNet is not configured on the node the text of the
+// kernel's tool.
+func (v *pingVerb) explain(ctx context.Context, failed error) error {
+	if !errors.Is(failed, syscall.ENETDOWN) || v.alone.on || !control.FromNode(failed) || ctx.Err() != nil {
+		return failed
 	}
 	if s, err := node.OpStatus.Call(ctx, v.globals.client(), control.None{}); err != nil || !s.Unconfigured {
-		return nil
+		return failed
 	}
 	return netlinkError("manage", "ping", -int(syscall.ENETDOWN), "Unspecific failure", failed)
-}
-
-// pingRequests checks the arguments.
-func pingRequests(args []string, source string) ([]node.PingRequest, error) {
-	targets, err := parseTargets("ping", args)
-	if err != nil {
-		return nil, err
-	}
-	from, err := parseSource(source)
-	if err != nil {
-		return nil, err
-	}
-	requests := make([]node.PingRequest, len(targets))
-	for i, target := range targets {
-		requests[i] = node.PingRequest{Target: target, Source: from}
-	}
-	return requests, nil
 }
 
 // parseTarget parses a NID, or a pid and a NID as in 12345-10.0.0.2@tcp.
@@ -136,51 +108,10 @@ func parseNID(s string) (nid.NID, error) {
 	return id, err
 }
 
-// pingOutput has the keys of the kernel's tool.
-type pingOutput struct {
-	Ping   []pingDoc   `json:"ping,omitempty"`
-	Manage []manageDoc `json:"manage,omitempty"` // targets that did not answer
-
-	failed failures
-}
-
-type pingDoc struct {
-	Primary   nid.NID     `json:"primary nid"`
-	MultiRail bool        `json:"Multi-Rail"`
-	NIs       []pingNIDoc `json:"peer_ni"`
-}
-
-type pingNIDoc struct {
-	NID nid.NID `json:"nid"`
-}
-
 func niDocs(nis []node.PingedNI) []pingNIDoc {
 	docs := []pingNIDoc{}
 	for _, ni := range nis {
 		docs = append(docs, pingNIDoc{ni.NID})
 	}
 	return docs
-}
-
-// manageDoc describes a node that did not answer. Like the kernel's tool, it has a key without a
-// value for what failed.
-type manageDoc struct {
-	Ping *struct{} `json:"ping"`
-	failureDoc
-}
-
-// before prints the answers that came before an error ended the command, if there are any, and returns the error.
-func (o *pingOutput) before(c *cobra.Command, g *globals, err error) error {
-	if len(o.Ping)+len(o.Manage) == 0 {
-		return err
-	}
-	return cmp.Or(g.print(c, o), err)
-}
-
-func (o *pingOutput) add(target nid.NID, reply node.PingReply, err error) {
-	if err != nil {
-		o.Manage = append(o.Manage, manageDoc{nil, o.failed.add(target, err)})
-		return
-	}
-	o.Ping = append(o.Ping, pingDoc{reply.Primary, reply.MultiRail, niDocs(reply.NIs)})
 }
