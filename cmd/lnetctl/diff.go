@@ -48,13 +48,11 @@ func printDiff(c *cobra.Command, g *globals, list []tree.Change) error {
 		}
 	} else {
 		for _, ch := range list {
-			if _, err := fmt.Fprintf(c.OutOrStdout(), "%s %d: %s\n", marks[ch.Kind], ch.Line, ch.What); err != nil {
-				return err
-			}
+			fmt.Fprintf(c.OutOrStdout(), "%s %d: %s\n", marks[ch.Kind], ch.Line, ch.What)
 		}
 	}
 	if len(list) > 0 {
-		return &importError{exit: 1}
+		return &kernelError{exit: 1}
 	}
 	return nil
 }

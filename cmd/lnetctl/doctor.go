@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,51 +103,34 @@ type diagnosis struct {
 }
 
 // show prints the findings. The error says with which code the command ends.
-func (v *doctorVerb) show(w io.Writer, found []doctor.Finding) (err error) {
+func (v *doctorVerb) show(w io.Writer, found []doctor.Finding) error {
 	d := diagnosis{doctor.Worst(found), found}
-	if v.globals.json {
-		err = cli.JSON(w, d)
-	} else {
-		_, err = io.WriteString(w, describeFindings(found))
-	}
+	err := cli.Show(w, v.globals.json, d, printDiagnosis)
 	switch {
 	case err != nil:
 		return err
 	case d.Outcome == doctor.Fail:
-		return quietExit(exitFailed)
+		return &kernelError{exit: exitFailed}
 	case d.Outcome == doctor.Warn:
-		return quietExit(exitWarned)
+		return &kernelError{exit: exitWarned}
 	}
 	return nil
 }
 
-// describeFindings returns a line for each finding, with what to do below it.
-func describeFindings(found []doctor.Finding) string {
-	var b strings.Builder
+// printDiagnosis prints a line for each finding, with what to do below it.
+func printDiagnosis(w io.Writer, d diagnosis) error {
 	count := map[doctor.Outcome]int{}
-	for _, f := range found {
+	for _, f := range d.Findings {
 		count[f.Outcome]++
-		fmt.Fprintf(&b, "%-7s  %-13s  ", f.Outcome, f.Check)
+		fmt.Fprintf(w, "%-7s  %-13s  ", f.Outcome, f.Check)
 		if f.Subject != "" {
-			fmt.Fprintf(&b, "%s: ", f.Subject)
+			fmt.Fprintf(w, "%s: ", f.Subject)
 		}
-		fmt.Fprintln(&b, f.Seen)
+		fmt.Fprintln(w, f.Seen)
 		if f.Next != "" {
-			fmt.Fprintf(&b, "%24s→ %s\n", "", f.Next)
+			fmt.Fprintf(w, "%24s→ %s\n", "", f.Next)
 		}
 	}
-	fmt.Fprintf(&b, "%d ok, %d warn, %d fail, %d unknown\n", count[doctor.OK], count[doctor.Warn], count[doctor.Fail], count[doctor.Unknown])
-	return b.String()
+	fmt.Fprintf(w, "%d ok, %d warn, %d fail, %d unknown\n", count[doctor.OK], count[doctor.Warn], count[doctor.Fail], count[doctor.Unknown])
+	return nil
 }
-
-// quietExit is the exit code of a command that has already printed what is wrong, so that nothing is printed
-// after it.
-type quietExit int
-
-func (quietExit) Error() string { return "something is wrong" }
-
-// ExitCode implements cli.Shown.
-func (e quietExit) ExitCode() int { return int(e) }
-
-// Show implements cli.Shown. It prints nothing, because the findings have been printed.
-func (quietExit) Show(io.Writer, io.Writer) {}

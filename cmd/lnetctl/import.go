@@ -74,35 +74,12 @@ func readTree(c *cobra.Command, args []string) (*tree.File, error) {
 	return f, nil
 }
 
-// importError shows errors in the form of the kernel's tool. Further information that ulnet has
-// follows as YAML comments.
-type importError struct {
-	text     string   // text of the error, with its last line end
-	comments []string // lines of comments that follow the text
-	exit     int
-}
-
-func (e *importError) Error() string { return strings.TrimSpace(e.text) }
-
-// ExitCode returns the exit code of the kernel's tool: a negative errno, as a byte.
-func (e *importError) ExitCode() int { return e.exit }
-
-// Show prints the error as the kernel's tool does.
-func (e *importError) Show(_, stderr io.Writer) {
-	fmt.Fprint(stderr, e.text)
-	for _, c := range e.comments {
-		fmt.Fprintf(stderr, "# %s\n", strings.ReplaceAll(c, "\n", "\n#   "))
-	}
-}
-
 // openFailed returns the error for a file that cannot be opened.
 func openFailed(path string, err error) error {
 	errno := syscall.ENOENT
 	errors.As(err, &errno)
-	reason := errno.Error()
-	reason = strings.ToUpper(reason[:1]) + reason[1:]
-	return &importError{
-		text: fmt.Sprintf("yaml:\n    - builder:\n          errno: -1\n          descr: cannot open '%s': %s\n", path, reason),
+	return &kernelError{
+		text: fmt.Sprintf("yaml:\n    - builder:\n          errno: -1\n          descr: cannot open '%s': %s\n", path, cli.Strerror(errno)),
 		exit: -int(errno) & 0xff,
 	}
 }
@@ -113,12 +90,12 @@ func unreadable(err error) error {
 		e.Verb = tree.Add.String()
 		return importFailed([]*tree.Error{e}, nil)
 	}
-	return &importError{text: err.Error() + "\n", exit: -int(syscall.EINVAL) & 0xff}
+	return &kernelError{text: err.Error() + "\n", exit: -int(syscall.EINVAL) & 0xff}
 }
 
 // importFailed joins the errors of the items of a file into one error.
 func importFailed(errs []*tree.Error, comments []string) error {
-	e := &importError{exit: -int(syscall.EINVAL) & 0xff}
+	e := &kernelError{exit: -int(syscall.EINVAL) & 0xff}
 	var text strings.Builder
 	for _, one := range errs {
 		_ = one.Write(&text) // cannot fail: writing to a strings.Builder never does

@@ -22,10 +22,11 @@ const exitNegative = 255
 // kernelError is an error in one of the forms of the kernel's tool. Further information that
 // ulnet has follows as YAML comments.
 type kernelError struct {
-	text  string // text of the error, with its last line end
-	exit  int
-	stays bool  // the text goes to standard output, where the kernel's tool prints this error
-	cause error // ulnet's own error, which has more information; nil: there is none
+	text     string // text of the error, with its last line end; "": the command has already printed what is wrong
+	exit     int
+	stays    bool     // the text goes to standard output, where the kernel's tool prints this error
+	comments []string // comments that follow the text
+	cause    error    // ulnet's own error, which has more information; nil: there is none
 }
 
 func (e *kernelError) Error() string { return strings.TrimSpace(e.text) }
@@ -41,6 +42,9 @@ func (e *kernelError) Show(stdout, stderr io.Writer) {
 		out = stdout
 	}
 	fmt.Fprint(out, e.text)
+	for _, c := range e.comments {
+		fmt.Fprintf(stderr, "# %s\n", indentComment(c))
+	}
 	if e.cause == nil {
 		return
 	}
