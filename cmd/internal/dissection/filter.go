@@ -32,11 +32,7 @@ type Filter struct {
 	types   []string
 	portals []uint32
 
-	// handles are the handles of MDs that will receive answers to requests to the wanted portals.
-	// The field ring has the same handles in their order, so that the oldest can be forgotten.
-	handles map[wire.MDHandle]bool
-	ring    []wire.MDHandle
-	at      int
+	handles *bounded[wire.MDHandle, bool] // the handles of MDs that will receive answers to requests to the wanted portals
 }
 
 // NewFilter returns a filter. Errors name the list that they are about: nid or type.
@@ -64,12 +60,7 @@ func NewFilter(w Wanted) (*Filter, error) {
 }
 
 // Reset removes the handles of a source before the next source is read.
-func (f *Filter) Reset() {
-	f.handles, f.at = map[wire.MDHandle]bool{}, 0
-	if len(f.portals) > 0 {
-		f.ring = make([]wire.MDHandle, rememberedHandles)
-	}
-}
+func (f *Filter) Reset() { f.handles = newBounded[wire.MDHandle, bool](rememberedHandles) }
 
 // Match reports whether the filter selects a record.
 func (f *Filter) Match(r *capture.Record) bool {
@@ -117,18 +108,15 @@ func (f *Filter) onPortal(r *capture.Record) bool {
 	}
 	switch r.Header.Type {
 	case wire.Ack:
-		return f.handles[r.Header.Ack().DstMD]
+		return f.handles.known[r.Header.Ack().DstMD]
 	case wire.Reply:
-		return f.handles[r.Header.Reply().DstMD]
+		return f.handles.known[r.Header.Reply().DstMD]
 	}
 	return false
 }
 
 func (f *Filter) remember(h wire.MDHandle) {
-	if h.IsNone() || f.handles[h] {
-		return
+	if !h.IsNone() {
+		f.handles.put(h, true)
 	}
-	delete(f.handles, f.ring[f.at])
-	f.ring[f.at], f.handles[h] = h, true
-	f.at = (f.at + 1) % len(f.ring)
 }

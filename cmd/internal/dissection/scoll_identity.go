@@ -3,11 +3,21 @@ package dissection
 import (
 	"fmt"
 
+	"ulnet/lnd/capture"
 	"ulnet/scoll/wire"
 )
 
 // collectiveIdentity is a message that asks a node for its incarnation, or the answer to it.
 type collectiveIdentity struct{ wire.Identity }
+
+// identity parses a message about an incarnation, which goes to the portal of requests.
+func (c *collectives) identity(r *capture.Record) (capture.Understood, error) {
+	i, err := wire.ParseIdentity(r.Payload)
+	if err != nil {
+		return nil, err
+	}
+	return &collectiveIdentity{i}, nil
+}
 
 func (i *collectiveIdentity) what() string {
 	if i.Kind == wire.Ask {

@@ -28,17 +28,10 @@ type collectiveRequest struct {
 func (c *collectives) request(r *capture.Record) (capture.Understood, error) {
 	h, body, err := wire.ParseRequestHeader(r.Payload)
 	if errors.Is(err, wire.ErrMagic) {
-		switch i, ierr := wire.ParseIdentity(r.Payload); {
-		case ierr == nil:
-			return &collectiveIdentity{i}, nil
-		case !errors.Is(ierr, wire.ErrMagic) && !errors.Is(ierr, wire.ErrShort):
-			return nil, ierr
-		}
-		if _, perr := wire.ParseProgress(r.Payload); !errors.Is(perr, wire.ErrMagic) && !errors.Is(perr, wire.ErrShort) {
-			return c.progress(r)
-		}
-		if _, herr := wire.ParseHold(r.Payload); !errors.Is(herr, wire.ErrMagic) && !errors.Is(herr, wire.ErrShort) {
-			return c.hold(r)
+		for _, read := range []func(*capture.Record) (capture.Understood, error){c.identity, c.progress, c.hold} {
+			if is, err := read(r); !errors.Is(err, wire.ErrMagic) && !errors.Is(err, wire.ErrShort) {
+				return is, err
+			}
 		}
 	}
 	if err != nil && !whole(r) {
