@@ -78,20 +78,18 @@ Users are always 1. Without connections there are no addresses.`,
 	}.Command(&g.json)
 }
 
-func printPeers(w io.Writer, c node.Connections) (err error) {
+func printPeers(w io.Writer, c node.Connections) error {
 	if len(c.Peers) == 0 {
-		_, err = fmt.Fprintln(w, "<no peers>")
+		fmt.Fprintln(w, "<no peers>")
 	}
 	for _, p := range c.Peers {
 		way := ""
 		if len(p.Conns) > 0 {
 			way = host(p.Conns[0].Local) + "->" + p.Conns[0].Remote
 		}
-		if _, err := fmt.Fprintf(w, "%-20s [%d]%s #%d\n", p.ID, 1, way, len(p.Conns)); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "%-20s [%d]%s #%d\n", p.ID, 1, way, len(p.Conns))
 	}
-	return err
+	return nil
 }
 
 func connList(g *globals) *cobra.Command {
@@ -114,14 +112,11 @@ func printConnections(w io.Writer, c node.Connections) error {
 	for _, p := range c.Peers {
 		for _, conn := range p.Conns {
 			none = false
-			if _, err := fmt.Fprintln(w, connectionLine(p.ID, conn)); err != nil {
-				return err
-			}
+			fmt.Fprintln(w, connectionLine(p.ID, conn))
 		}
 	}
 	if none {
-		_, err := fmt.Fprintln(w, "<no connections>")
-		return err
+		fmt.Fprintln(w, "<no connections>")
 	}
 	return nil
 }

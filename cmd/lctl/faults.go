@@ -134,21 +134,16 @@ hit of those that match, and those that were hit by type.`, k),
 }
 
 func printRules(w io.Writer, k faultrule.Kind, rules []faultrule.State) error {
-	if _, err := fmt.Fprintf(w, "LNet %v rules:\n", k); err != nil {
-		return err
-	}
+	fmt.Fprintf(w, "LNet %v rules:\n", k)
 	for _, r := range rules {
 		wait := ""
 		if k == faultrule.Delay {
 			wait = fmt.Sprintf(", latency %.0f", r.Latency.Seconds())
 		}
-		_, err := fmt.Fprintf(w, "%s->%s (1/%d | %.0f%s) ptl 0x%x, msg %x, %d/%d, PUT %d, ACK %d, GET %d, REP %d\n",
+		fmt.Fprintf(w, "%s->%s (1/%d | %.0f%s) ptl 0x%x, msg %x, %d/%d, PUT %d, ACK %d, GET %d, REP %d\n",
 			faultrule.FormatNID(r.Source), faultrule.FormatNID(r.Dest), r.Rate, r.Interval.Seconds(), wait, uint64(r.Portals), uint8(r.Types),
 			r.Stats.Hit, r.Stats.Matched, r.Stats.Put, r.Stats.Ack, r.Stats.Get, r.Stats.Reply)
-		if err != nil {
-			return err
-		}
 	}
-	_, err := fmt.Fprintf(w, "found total %d\n", len(rules))
-	return err
+	fmt.Fprintf(w, "found total %d\n", len(rules))
+	return nil
 }

@@ -25,9 +25,7 @@ type nidsDoc struct {
 // printLines prints NIDs line by line.
 func printLines(w io.Writer, d nidsDoc) error {
 	for _, line := range d.NIDs {
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, line)
 	}
 	return nil
 }

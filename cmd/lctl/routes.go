@@ -35,9 +35,7 @@ priority. Hops that were not said are 4294967295, as in Lustre's tool.`,
 
 func printRoutes(w io.Writer, d routesDoc) error {
 	for _, r := range d.Routes {
-		if _, err := fmt.Fprintf(w, "net %18s hops %d gw %32s %s pri %d\n", r.Net, uint32(r.Hops), r.Gateway, r.State, r.Priority); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "net %18s hops %d gw %32s %s pri %d\n", r.Net, uint32(r.Hops), r.Gateway, r.State, r.Priority)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,15 +46,14 @@ func listExamples(c *cobra.Command, asJSON bool) error {
 		}
 		list = append(list, example{name, firstComment(text)})
 	}
-	if asJSON {
-		return cli.JSON(c.OutOrStdout(), list)
-	}
-	var t cli.Table
-	t.Row("NAME", "WHAT IT SHOWS")
-	for _, e := range list {
-		t.Row(e.Name, e.Summary)
-	}
-	return t.Print(c.OutOrStdout())
+	return cli.Show(c.OutOrStdout(), asJSON, list, func(w io.Writer, list []example) error {
+		var t cli.Table
+		t.Row("NAME", "WHAT IT SHOWS")
+		for _, e := range list {
+			t.Row(e.Name, e.Summary)
+		}
+		return t.Print(w)
+	})
 }
 
 // firstComment is the first comment line of a scenario.

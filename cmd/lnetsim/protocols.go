@@ -142,11 +142,10 @@ func (p *protocol) print(w io.Writer) error {
 	for _, q := range p.Quantities {
 		quantities.Row(q.Name, q.Unit, q.Doc)
 	}
+	var err error
 	for _, t := range []*cli.Table{&options, &verbs, &conditions, &quantities} {
 		fmt.Fprintln(w)
-		if err := t.Print(w); err != nil {
-			return err
-		}
+		err = t.Print(w)
 	}
-	return nil
+	return err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -53,10 +54,7 @@ recorded ones the replay ends with exit code 1 and says where.`,
 				args[0], done.File.Name, done.File.Protocol.Name, done.Level.String(), done.Nodes, done.Seed,
 				done.Machines, done.Steps, fmt.Sprintf("%016x", done.Digest), done.Truncated, done.Wall.Seconds(),
 			}
-			if asJSON {
-				return cli.JSON(env.Stdout, r)
-			}
-			return r.print(env)
+			return cli.Show(c.OutOrStdout(), asJSON, r, printReplayed)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -76,15 +74,15 @@ func explainReplay(name string, err error) error {
 	return cli.Hint(err, "it was recorded by another version of the protocol, or the protocol is not deterministic")
 }
 
-func (r *replayed) print(env cli.Env) error {
+func printReplayed(w io.Writer, r replayed) error {
 	what := "the run was made again"
 	if r.Machines {
 		what = "machines were given what they were given then"
 	}
-	fmt.Fprintf(env.Stdout, "%s: %s, %d nodes, %s, seed %d\n%s: %d steps in %v, all as recorded\ndigest %s\n",
+	fmt.Fprintf(w, "%s: %s, %d nodes, %s, seed %d\n%s: %d steps in %v, all as recorded\ndigest %s\n",
 		r.Scenario, r.Protocol, r.Nodes, r.Level, r.Seed, what, r.Steps, roughly(r.Wall), r.Digest)
 	if r.Truncated {
-		fmt.Fprintln(env.Stdout, "the recording ends before its run did")
+		fmt.Fprintln(w, "the recording ends before its run did")
 	}
 	return nil
 }

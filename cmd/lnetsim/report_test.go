@@ -81,7 +81,7 @@ bytes sent     0     0     0     0     0     B
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var b strings.Builder
-			if err := newReport(testFile(t), test.results, 500*time.Millisecond, repeat).print(&b); err != nil {
+			if err := printReport(&b, newReport(testFile(t), test.results, 500*time.Millisecond, repeat)); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, b.String()); diff != "" {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -72,25 +74,18 @@ func (f *runFlags) run(c *cobra.Command, env cli.Env, args []string) error {
 	if err != nil {
 		return explain(err)
 	}
-	return f.output(env, file, results, newReport(file, results, time.Since(begun), func(seed uint64) string {
+	return f.output(c.OutOrStdout(), file, results, newReport(file, results, time.Since(begun), func(seed uint64) string {
 		return "lnetsim run " + strings.Join(f.words(args, seed), " ")
 	}))
 }
 
 // output prints and plots the results.
-func (f *runFlags) output(env cli.Env, file *scenario.File, results []*scenario.Result, r *report) (err error) {
-	if f.asJSON {
-		err = cli.JSON(env.Stdout, r)
-	} else {
-		err = r.print(env.Stdout)
-	}
+func (f *runFlags) output(w io.Writer, file *scenario.File, results []*scenario.Result, r *report) error {
+	err := cli.Show(w, f.asJSON, r, printReport)
 	if err == nil && f.plot != "" {
 		err = writePlots(f.plot, file, results)
 	}
-	if err == nil {
-		err = r.failure()
-	}
-	return err
+	return cmp.Or(err, r.failure())
 }
 
 // simulate performs the runs, as many at a time as fit into memory.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -104,18 +106,11 @@ func (f *sweepFlags) run(ctx context.Context, env cli.Env, files []string) error
 			return cli.Usagef("%s is in %q, %s in %q: one plot has one unit", list[0].Name, list[0].Unit, s.Name, s.Unit)
 		}
 	}
-	if f.asJSON {
-		err = cli.JSON(env.Stdout, list)
-	} else {
-		err = f.print(env.Stdout, v.axis(), list)
-	}
+	err = cli.Show(env.Stdout, f.asJSON, list, func(w io.Writer, list []swept) error { return f.print(w, v.axis(), list) })
 	if err == nil && f.plot != "" {
 		err = f.writePlot(v.axis(), list, marks)
 	}
-	if err == nil {
-		err = failed
-	}
-	return err
+	return cmp.Or(err, failed)
 }
 
 // sweep runs one scenario with all values of the settings.

@@ -11,8 +11,8 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// print prints a report for people to read.
-func (r *report) print(w io.Writer) error {
+// printReport prints a report for people to read.
+func printReport(w io.Writer, r *report) error {
 	first := r.Runs[0]
 	fmt.Fprintf(w, "%s: %s, %d nodes, %s, ", r.File, r.Protocol, r.Nodes, r.Level)
 	if len(r.Runs) == 1 {
@@ -21,16 +21,15 @@ func (r *report) print(w io.Writer) error {
 		fmt.Fprintf(w, "seeds %d to %d: %d times %v of virtual time in %v%s\n",
 			first.Seed, r.Runs[len(r.Runs)-1].Seed, len(r.Runs), first.Virtual, roughly(r.Wall), r.speed())
 	}
+	var err error
 	for _, t := range []cli.Table{r.expectTable(), r.measureTable()} {
 		fmt.Fprintln(w)
-		if err := t.Print(w); err != nil {
-			return err
-		}
+		err = t.Print(w)
 	}
 	if len(r.Runs) == 1 {
 		fmt.Fprintf(w, "\ndigest %s\n", first.Digest)
 	}
-	return nil
+	return err
 }
 
 // speed returns the number of events per second of wall time.

@@ -66,13 +66,10 @@ func root(env cli.Env) *cobra.Command {
 				return err
 			}
 			r, err := runSoak(c.Context(), cfg, env.Stderr)
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case asJSON:
-				return cli.JSON(env.Stdout, r)
 			}
-			return r.print(env.Stdout)
+			return cli.Show(c.OutOrStdout(), asJSON, r, printReport)
 		},
 	}
 	f := c.Flags()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -36,17 +37,15 @@ func (s *soak) report() *report {
 	return r
 }
 
-// print prints the report as text.
-func (r *report) print(w io.Writer) error {
+// printReport prints the report as text.
+func printReport(w io.Writer, r *report) error {
 	var t cli.Table
 	t.Row("operation", "number", "ok", "MiB", "SEND failed", "no answer", "killed", "arrived", "again", "broken off")
 	for kind := range opKinds {
 		o := r.Operations[kind.String()]
 		t.Row(kind, o.Operations, o.OK, o.Bytes>>20, reasons(o.Failed), reasons(o.Unanswered), o.Killed, o.Arrived, o.Again, o.Broken)
 	}
-	if err := t.Print(w); err != nil {
-		return err
-	}
+	err := t.Print(w)
 	fmt.Fprintln(w)
 	t = cli.Table{}
 	t.Row("fault", "times", "seconds")
@@ -54,10 +53,8 @@ func (r *report) print(w io.Writer) error {
 		n := r.Faults[k.String()]
 		t.Row(k, n.Times, fmt.Sprintf("%.1f", n.Seconds))
 	}
-	if err := t.Print(w); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%d frames on the wires: %d lost, %d found no room, %d duplicated, %d corrupted, %d held back\n"+
+	err = cmp.Or(err, t.Print(w))
+	fmt.Fprintf(w, "\n%d frames on the wires: %d lost, %d found no room, %d duplicated, %d corrupted, %d held back\n"+
 		"%d workers with %d incarnations, %.0f s, seed %d: every operation accounted for\n",
 		r.Frames.Frames, r.Frames.Lost, r.Frames.Overflowed, r.Frames.Duplicated, r.Frames.Corrupted, r.Frames.Reordered,
 		r.Workers, r.Incarnations, r.Seconds, r.Seed)
