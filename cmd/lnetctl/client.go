@@ -64,17 +64,12 @@ lists these clients only. Servers that did not answer are named, and the exit co
 			if state != "" && !slices.Contains(clientStates, state) {
 				return cli.Usagef("--state: %q is none of %s", state, strings.Join(clientStates, ", "))
 			}
-			if master != "" {
-				var err error
-				if filter.Master, err = parseNID(master); err != nil {
-					return cli.Usagef("--master: %w", err)
-				}
+			var err error
+			if filter.Master, err = parseNIDOf("master", master); err != nil {
+				return err
 			}
-			if address != "" {
-				var err error
-				if filter.NID, err = parseNID(address); err != nil {
-					return cli.Usagef("--nid: %w", err)
-				}
+			if filter.NID, err = parseNIDOf("nid", address); err != nil {
+				return err
 			}
 			list, err := healthmod.OpClients.Call(c.Context(), g.client(), filter)
 			if err != nil {

@@ -35,12 +35,8 @@ func (f *pastFlags) filter(args []string) (filter healthmod.PastFilter, err erro
 	if len(args) > 0 {
 		filter.Client = args[0]
 	}
-	if f.address != "" {
-		if filter.NID, err = parseNID(f.address); err != nil {
-			return filter, cli.Usagef("--nid: %w", err)
-		}
-	}
-	return filter, nil
+	filter.NID, err = parseNIDOf("nid", f.address)
+	return filter, err
 }
 
 func clientHistory(g *globals) *cobra.Command {

@@ -87,13 +87,16 @@ func parseTarget(s string) (nid.ProcessID, error) {
 }
 
 // parseSource parses --source. If it is empty, LNet chooses the source.
-func parseSource(s string) (nid.NID, error) {
+func parseSource(s string) (nid.NID, error) { return parseNIDOf("source", s) }
+
+// parseNIDOf parses the NID of an option. The NID of an option that is not given is the zero value.
+func parseNIDOf(option, s string) (nid.NID, error) {
 	if s == "" {
 		return nid.NID{}, nil
 	}
 	id, err := parseNID(s)
 	if err != nil {
-		return id, cli.Usagef("--source: %w", err)
+		return id, cli.Usagef("--%s: %w", option, err)
 	}
 	return id, nil
 }
