@@ -71,9 +71,10 @@ func faultDel(g *globals, k faultrule.Kind) *cobra.Command {
 			if all == (source+dest != "") {
 				return cli.Usagef("net_%v_del needs --source, --dest or both, or --all", k)
 			}
-			r, err := removal(k, source, dest)
-			if err != nil {
-				return err
+			r := node.RemoveFaultRules{Kind: k}
+			var err error
+			if r.Source, r.Dest, err = (&faultflags.Flags{Source: source, Dest: dest}).NIDs(nid.Any()); err != nil {
+				return cli.Usagef("%w", err)
 			}
 			removed, err := node.OpRemoveFaultRules.Call(c.Context(), g.client(), r)
 			if err != nil {
@@ -87,22 +88,6 @@ func faultDel(g *globals, k faultrule.Kind) *cobra.Command {
 	c.Flags().StringVarP(&dest, "dest", "d", "", "rules with this destination `NID`")
 	c.Flags().BoolVarP(&all, "all", "a", false, "all rules")
 	return c
-}
-
-// removal selects rules; an empty text stands for any NID.
-func removal(k faultrule.Kind, source, dest string) (r node.RemoveFaultRules, err error) {
-	r = node.RemoveFaultRules{Kind: k, Source: nid.Any(), Dest: nid.Any()}
-	if source != "" {
-		if r.Source, err = faultrule.ParseNID(source); err != nil {
-			return r, cli.Usagef("--source: %w", err)
-		}
-	}
-	if dest != "" {
-		if r.Dest, err = faultrule.ParseNID(dest); err != nil {
-			return r, cli.Usagef("--dest: %w", err)
-		}
-	}
-	return r, nil
 }
 
 func faultReset(g *globals, k faultrule.Kind) *cobra.Command {

@@ -110,17 +110,9 @@ are removed.`, k),
 				return cli.Usagef("fault %v del needs --source, --dest or both, or --all", k)
 			}
 			r := node.RemoveFaultRules{Kind: k, Cancel: cancel}
-			for _, n := range []struct {
-				flag, text string
-				to         *nid.NID
-			}{{"source", source, &r.Source}, {"dest", dest, &r.Dest}} {
-				var err error
-				if *n.to = nid.Any(); n.text == "" {
-					continue
-				}
-				if *n.to, err = faultrule.ParseNID(n.text); err != nil {
-					return cli.Usagef("--%s: %w", n.flag, err)
-				}
+			var err error
+			if r.Source, r.Dest, err = (&faultflags.Flags{Source: source, Dest: dest}).NIDs(nid.Any()); err != nil {
+				return cli.Usagef("%w", err)
 			}
 			removed, err := node.OpRemoveFaultRules.Call(c.Context(), g.client(), r)
 			if err != nil {

@@ -24,16 +24,11 @@ type Flags struct {
 // Attr returns the rule. Errors begin with the name of lnetctl's option.
 func (f *Flags) Attr() (a faultrule.Attr, err error) {
 	a = faultrule.Attr{Rate: f.Rate, Interval: f.Interval, Latency: f.Latency, Random: f.Random, All: f.All}
-	for _, n := range []struct {
-		flag, text string
-		to         *nid.NID
-	}{{"source", f.Source, &a.Source}, {"dest", f.Dest, &a.Dest}, {"local_nid", f.Local, &a.Local}} {
-		if n.text == "" {
-			continue
-		}
-		if *n.to, err = faultrule.ParseNID(n.text); err != nil {
-			return a, fmt.Errorf("--%s: %w", n.flag, err)
-		}
+	if a.Source, a.Dest, err = f.NIDs(nid.NID{}); err == nil {
+		a.Local, err = parseNID("local_nid", f.Local, nid.NID{})
+	}
+	if err != nil {
+		return a, err
 	}
 	for _, p := range f.Portals {
 		more, err := faultrule.ParsePortals(p)
@@ -54,4 +49,24 @@ func (f *Flags) Attr() (a faultrule.Attr, err error) {
 		}
 	}
 	return a, nil
+}
+
+// NIDs returns the NIDs of source and destination, or the given NID for one that is absent. Errors begin with the
+// name of lnetctl's option.
+func (f *Flags) NIDs(absent nid.NID) (source, dest nid.NID, err error) {
+	if source, err = parseNID("source", f.Source, absent); err == nil {
+		dest, err = parseNID("dest", f.Dest, absent)
+	}
+	return source, dest, err
+}
+
+func parseNID(flag, text string, absent nid.NID) (nid.NID, error) {
+	if text == "" {
+		return absent, nil
+	}
+	id, err := faultrule.ParseNID(text)
+	if err != nil {
+		err = fmt.Errorf("--%s: %w", flag, err)
+	}
+	return id, err
 }
