@@ -42,9 +42,8 @@ func (f *nidsFlag) read(c *cobra.Command, args []string) (io.Reader, error) {
 	var err error
 	switch f.file {
 	case "":
-		ids, err = config.ParseNIDs("NIDS", strings.NewReader(strings.Join(args, " ")))
-		if e, placed := errors.AsType[*config.Error](err); placed {
-			return nil, cli.Usagef("NIDS: %w", e.Err)
+		if ids, err = config.ParseNIDList(strings.Join(args, " ")); err != nil {
+			return nil, cli.Usagef("NIDS: %w", err)
 		}
 	case "-":
 		ids, err = config.ParseNIDs("standard input", c.InOrStdin())

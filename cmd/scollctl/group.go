@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -98,10 +97,7 @@ shell. This node need not be one of them.`,
 			}
 		}
 		text := strings.Join(args[1:], "\n")
-		if _, err := config.ParseNIDs("NIDS", strings.NewReader(text)); err != nil {
-			if placed, ok := errors.AsType[*config.Error](err); ok {
-				err = placed.Err
-			}
+		if _, err := config.ParseNIDList(text); err != nil {
 			return cli.Usagef("NIDS: %w", err)
 		}
 		return scoll.OpGroupCreate.CallWith(c.Context(), g.client(), scoll.GroupCreate{Name: args[0], Tree: *tree}, bytes.NewReader([]byte(text)))

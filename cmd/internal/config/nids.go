@@ -2,6 +2,7 @@ package config
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -53,6 +54,15 @@ func ParseNIDs(name string, r io.Reader) ([]nid.NID, error) {
 		return nil, &Error{File: name, Err: fmt.Errorf("more than %d bytes", MaxNIDsSize)}
 	}
 	return n.nids, nil
+}
+
+// ParseNIDList is ParseNIDs for a text that is no file: errors have no position.
+func ParseNIDList(text string) ([]nid.NID, error) {
+	ids, err := ParseNIDs("", strings.NewReader(text))
+	if placed, ok := errors.AsType[*Error](err); ok {
+		err = placed.Err
+	}
+	return ids, err
 }
 
 // nidList collects NIDs, all of them different.

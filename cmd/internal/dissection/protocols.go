@@ -1,9 +1,6 @@
 package dissection
 
 import (
-	"errors"
-	"strings"
-
 	"ulnet/cmd/internal/config"
 	gossipwire "ulnet/gossip/wire"
 	zonewire "ulnet/gossip/zone/wire"
@@ -84,10 +81,7 @@ func ParseMembers(list string) (*scoll.Membership, error) {
 	if list == "" {
 		return nil, nil
 	}
-	ids, err := config.ParseNIDs("list", strings.NewReader(list))
-	if e, positioned := errors.AsType[*config.Error](err); positioned {
-		return nil, e.Err
-	}
+	ids, err := config.ParseNIDList(list)
 	if err != nil {
 		return nil, err
 	}
