@@ -107,10 +107,16 @@ func (t *timeoutValue) String() string {
 
 func (t *timeoutValue) Type() string { return "TIME" }
 
-func (t *timeoutValue) Set(s string) error {
+// parseTime parses a time with its unit, or a number of seconds.
+func parseTime(s string) (time.Duration, error) {
 	if seconds, err := strconv.ParseUint(s, 10, 31); err == nil {
-		t.value = time.Duration(seconds) * time.Second
-	} else if t.value, err = time.ParseDuration(s); err != nil {
+		return time.Duration(seconds) * time.Second, nil
+	}
+	return time.ParseDuration(s)
+}
+
+func (t *timeoutValue) Set(s string) (err error) {
+	if t.value, err = parseTime(s); err != nil {
 		return errors.New("want a time such as 5s or 500ms, or a number of seconds")
 	}
 	if t.value < 0 || t.value == 0 && !t.none {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -141,10 +140,7 @@ func (i *watchInterval) String() string { return time.Duration(*i).String() }
 func (i *watchInterval) Type() string   { return "TIME" }
 
 func (i *watchInterval) Set(text string) error {
-	every, err := time.ParseDuration(text)
-	if seconds, numberErr := strconv.ParseUint(text, 10, 31); numberErr == nil {
-		every, err = time.Duration(seconds)*time.Second, nil
-	}
+	every, err := parseTime(text)
 	if err != nil || every < shortestWatch {
 		return fmt.Errorf("want a time from %v, such as 500ms or 2s, or a number of seconds", shortestWatch)
 	}
