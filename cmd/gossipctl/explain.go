@@ -37,7 +37,7 @@ heard of, through whom, and the limit.`,
 func explain(w io.Writer, e gossip.Explanation) error {
 	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 	cycles := func(n int) string {
-		return fmt.Sprintf("%s (%v)", count(n, "cycle"), time.Duration(n)*time.Duration(e.Interval)*time.Millisecond)
+		return fmt.Sprintf("%s (%v)", cli.Count(n, "cycle", "cycles"), time.Duration(n)*time.Duration(e.Interval)*time.Millisecond)
 	}
 	switch {
 	case e.Self:
@@ -52,10 +52,10 @@ func explain(w io.Writer, e gossip.Explanation) error {
 	if e.Heard && e.Via == e.NID {
 		say("The last news came from itself, %s ago, at clock %d.", cycles(int(e.Ago)), e.Clock)
 	} else if e.Heard {
-		say("The last news came through %v, %s ago, at clock %d, and was %s old then.", e.Via, cycles(int(e.Ago)), e.Clock, count(int(e.AgeThen), "cycle"))
+		say("The last news came through %v, %s ago, at clock %d, and was %s old then.", e.Via, cycles(int(e.Ago)), e.Clock, cli.Count(int(e.AgeThen), "cycle", "cycles"))
 	}
 	if e.Aliveness > 0 {
-		say("It has died %s as far as this node knows.", count(int(e.Aliveness), "time"))
+		say("It has died %s as far as this node knows.", cli.Count(int(e.Aliveness), "time", "times"))
 	}
 	switch e.Refused {
 	case engine.RefusedCode:
@@ -75,12 +75,4 @@ func explain(w io.Writer, e gossip.Explanation) error {
 		say("If it runs, compare 'gossipctl status' and 'gossipctl params' there, and try 'lnetctl ping %v'.", e.NID)
 	}
 	return nil
-}
-
-// count returns a number with a noun, in the plural if necessary.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

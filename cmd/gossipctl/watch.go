@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -92,13 +91,7 @@ func (w *watcher) line(doc statusDoc, changes []gossip.Change) error {
 
 // object prints a JSON object for each change, and at the beginning for earlier changes as well.
 func (w *watcher) object(_ statusDoc, changes []gossip.Change) error {
-	e := json.NewEncoder(w.out)
-	for _, c := range changes {
-		if err := e.Encode(c); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cli.JSONLines(w.out, changes)
 }
 
 // screen draws the screen again.

@@ -80,7 +80,7 @@ func printZoneStatus(w io.Writer, s zone.Status) error {
 	}
 	for i := range s.Delegation.Unreached {
 		u := &s.Delegation.Unreached[i]
-		t.Row("unreached:", fmt.Sprintf("%v for %v: %s (%s)", u.Supervisor, u.For.Round(time.Second), zonemod.TroubleText(u.Why), count(u.Tries, "attempt")))
+		t.Row("unreached:", fmt.Sprintf("%v for %v: %s (%s)", u.Supervisor, u.For.Round(time.Second), zonemod.TroubleText(u.Why), cli.Count(u.Tries, "attempt", "attempts")))
 	}
 	if s.Delegation.CutOff {
 		t.Row("cut off:", "this delegate reaches no supervisor: see its network, and management in its configuration")
@@ -191,10 +191,10 @@ func printCensus(w io.Writer, list []zone.CensusEntry) error {
 		states[e.State]++
 	}
 	err := t.Print(w)
-	text := fmt.Sprintf("%s, %s", count(len(list), "zone"), count(total, "member"))
+	text := fmt.Sprintf("%s, %s", cli.Count(len(list), "zone", "zones"), cli.Count(total, "member", "members"))
 	for _, s := range []zone.CensusState{zone.Stale, zone.Lost} {
 		if states[s] > 0 {
-			text += fmt.Sprintf("; %s %v", count(states[s], "zone"), s)
+			text += fmt.Sprintf("; %s %v", cli.Count(states[s], "zone", "zones"), s)
 		}
 	}
 	fmt.Fprintln(w, text)

@@ -68,7 +68,7 @@ func explainZone(w io.Writer, x zone.Explanation) error {
 		if s.Silent {
 			why = "nothing is heard of it"
 		}
-		say("%v suspects it in version %v, since %s%s. With reports of %s it is removed.", s.Reporter, s.Version, why, not, count(s.Needed, "node"))
+		say("%v suspects it in version %v, since %s%s. With reports of %s it is removed.", s.Reporter, s.Version, why, not, cli.Count(s.Needed, "node", "nodes"))
 	}
 	return nil
 }

@@ -151,13 +151,7 @@ func (w *eventWatcher) lines(ctx context.Context, events []healthmod.Event) erro
 
 // objects prints a JSON object for each event.
 func (w *eventWatcher) objects(_ context.Context, events []healthmod.Event) error {
-	e := json.NewEncoder(w.out)
-	for i := range events {
-		if err := e.Encode(&events[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cli.JSONLines(w.out, events)
 }
 
 // screen draws the screen with new events.

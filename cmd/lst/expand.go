@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"ulnet/lnet/nid"
 )
 
@@ -47,11 +45,3 @@ func expandAll(expressions []string) (all []nid.ProcessID, err error) {
 
 // perRequest bounds the nodes of one request to the daemon, whose size is bounded.
 const perRequest = 512
-
-// some returns a number of nodes as text, such as "1 node" or "3 nodes".
-func some(n int) string {
-	if n == 1 {
-		return "1 node"
-	}
-	return fmt.Sprintf("%d nodes", n)
-}

@@ -83,7 +83,7 @@ func (s *stat) screen(w io.Writer, first bool) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s  every %v\n", time.Now().Format("15:04:05"), s.delay)
 	for _, t := range s.targets {
-		fmt.Fprintf(&b, "\n%s: %s", t.name, some(len(t.nodes)))
+		fmt.Fprintf(&b, "\n%s: %s", t.name, cli.Count(len(t.nodes), "node", "nodes"))
 		if t.failed > 0 {
 			fmt.Fprintf(&b, ", %d without an answer", t.failed)
 		}

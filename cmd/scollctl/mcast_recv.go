@@ -112,7 +112,7 @@ func eventLine(h *rmcast.Heard) string {
 
 func (p *heardPrinter) end() error {
 	if p.missed > 0 {
-		return cli.Hint(fmt.Errorf("%s came faster than they were printed", count(p.missed, "message", "messages")),
+		return cli.Hint(fmt.Errorf("%s came faster than they were printed", cli.Count(p.missed, "message", "messages")),
 			"backlog in the section rmcast is how much waits; have the output read faster")
 	}
 	return nil

@@ -77,7 +77,7 @@ func (g *globals) showSent(w io.Writer, sent *rmcast.SendResult) error {
 		err = cli.JSON(w, sent)
 	} else {
 		_, err = fmt.Fprintf(w, "%s, %d bytes, with all members of version %s after %v\n",
-			count(sent.Messages, "message", "messages"), sent.Bytes, sent.Version, ofMicros(sent.ElapsedUS))
+			cli.Count(sent.Messages, "message", "messages"), sent.Bytes, sent.Version, ofMicros(sent.ElapsedUS))
 	}
 	if err == nil && len(sent.Failed) > 0 {
 		var names []string
@@ -88,7 +88,7 @@ func (g *globals) showSent(w io.Writer, sent *rmcast.SendResult) error {
 		if sent.Split {
 			what = "failed or, silent and perhaps alive, were left behind meanwhile"
 		}
-		err = cli.Hint(fmt.Errorf("%s %s, and may lack messages: %s", count(len(names), "member", "members"), what, strings.Join(names, " ")),
+		err = cli.Hint(fmt.Errorf("%s %s, and may lack messages: %s", cli.Count(len(names), "member", "members"), what, strings.Join(names, " ")),
 			"they are members no longer, and join again by themselves when they can")
 	}
 	return err

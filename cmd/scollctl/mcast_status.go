@@ -45,7 +45,7 @@ are delivered here, those below HEAD were sent.`,
 				printMcast(&b, &s.Groups[i], s.NID)
 			}
 			if s.NotSigned > 0 {
-				fmt.Fprintf(&b, "dropped %s that were not signed with the key of this node, or signed though it has none: see key_file\n", count(int(s.NotSigned), "message", "messages"))
+				fmt.Fprintf(&b, "dropped %s that were not signed with the key of this node, or signed though it has none: see key_file\n", cli.Count(int(s.NotSigned), "message", "messages"))
 			}
 			_, err = io.WriteString(c.OutOrStdout(), b.String())
 			return err
@@ -85,7 +85,7 @@ func printMcast(b *strings.Builder, s *rmcast.GroupStatus, self nid.NID) {
 		if s.State != "out" && s.Usable != s.Version {
 			fmt.Fprintf(b, "which not all have (messages go to the members of %s), ", s.Usable)
 		}
-		fmt.Fprintf(b, "%s:", count(len(s.Members), "member", "members"))
+		fmt.Fprintf(b, "%s:", cli.Count(len(s.Members), "member", "members"))
 		for i, m := range s.Members {
 			if i == shownNIDs {
 				fmt.Fprintf(b, " and %d more", len(s.Members)-i)
@@ -154,7 +154,7 @@ func waitLine(w *rmcast.Wait, self nid.NID) string {
 	}
 	line += fmt.Sprintf(", for %v", ofMicros(w.SinceUS))
 	if w.Tries > 0 {
-		line += fmt.Sprintf(", asked %s", count(w.Tries, "time", "times"))
+		line += fmt.Sprintf(", asked %s", cli.Count(w.Tries, "time", "times"))
 	}
 	return line
 }

@@ -93,7 +93,7 @@ func printSame(w io.Writer, list []*same) error {
 		if !s.bad {
 			shown = shown[:min(len(shown), shownNIDs)]
 		}
-		fmt.Fprintf(&b, "  %s: %s", s.text, count(len(s.nids), "member:", "members:"))
+		fmt.Fprintf(&b, "  %s: %s", s.text, cli.Count(len(s.nids), "member:", "members:"))
 		for _, id := range shown {
 			fmt.Fprintf(&b, " %v", id)
 		}

@@ -117,8 +117,8 @@ func drawDOT(w io.Writer, g *grown) {
 
 // headline prints the properties of a tree.
 func headline(w io.Writer, g *grown) {
-	fmt.Fprintf(w, "%s over %s, root %d: %s, at most %s\n", name(g.Topology), count(g.N, "node", "nodes"), g.Root,
-		count(g.members[g.Root].depth, "level", "levels"), count(g.fanOut(), "child", "children"))
+	fmt.Fprintf(w, "%s over %s, root %d: %s, at most %s\n", name(g.Topology), cli.Count(g.N, "node", "nodes"), g.Root,
+		cli.Count(g.members[g.Root].depth, "level", "levels"), cli.Count(g.fanOut(), "child", "children"))
 	path := make([]string, 0, 8)
 	for _, rank := range g.path() {
 		path = append(path, strconv.Itoa(rank))
@@ -128,14 +128,6 @@ func headline(w io.Writer, g *grown) {
 
 // micros returns a time in µs.
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-
-// count returns a number with a noun, in the singular or plural.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
-}
 
 // name returns the name of a topology, in the words of --type and --k.
 func name(t tree.Topology) string {

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+
+	"ulnet/cmd/internal/cli"
 )
 
 // widest bounds how many children of one node are drawn if the tree does not fit.
@@ -61,7 +63,7 @@ func (d *textDrawing) below(rank int, indent string) {
 		for _, c := range rest {
 			nodes += d.members[c].size
 		}
-		fmt.Fprintf(d.w, "%s└── … %s, %s\n", indent, count(len(rest), "child", "children"), count(nodes, "node", "nodes"))
+		fmt.Fprintf(d.w, "%s└── … %s, %s\n", indent, cli.Count(len(rest), "child", "children"), cli.Count(nodes, "node", "nodes"))
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -84,13 +83,7 @@ func (w *watcher) lines(s *scoll.Status) error {
 
 // objects prints a JSON object for each change.
 func (w *watcher) objects(s *scoll.Status) error {
-	e := json.NewEncoder(w.out)
-	for _, entry := range w.changed(s) {
-		if err := e.Encode(entry); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cli.JSONLines(w.out, w.changed(s))
 }
 
 // screen draws the screen again.

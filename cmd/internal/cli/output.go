@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -25,12 +26,31 @@ func Show[T any](w io.Writer, asJSON bool, v T, print func(io.Writer, T) error) 
 	return print(w, v)
 }
 
-// JSON writes v to w as indented JSON. For one object per line, use json.Encoder.
+// JSON writes v to w as indented JSON. For one object per line, use JSONLines.
 func JSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
+}
+
+// JSONLines writes each of a list to w as JSON on a line of its own.
+func JSONLines[T any](w io.Writer, list []T) error {
+	e := json.NewEncoder(w)
+	for i := range list {
+		if err := e.Encode(&list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Count returns a number with a noun, in the singular or plural.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
 }
 
 // Table collects rows and prints them in aligned columns.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ulnet/cmd/internal/cli"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs/ibta"
@@ -86,7 +87,7 @@ func describeExchange(b *strings.Builder, r *Shown) {
 	case t == nil:
 		fmt.Fprintf(b, " of %d bytes", m.Status)
 	default:
-		fmt.Fprintf(b, " of %d bytes by %s", m.Status, counted(t.Writes, "RDMA WRITE"))
+		fmt.Fprintf(b, " of %d bytes by %s", m.Status, cli.Count(t.Writes, "RDMA WRITE", "RDMA WRITEs"))
 	}
 	if moved, ok := r.Moved(); ok {
 		b.WriteString(": ")
@@ -111,22 +112,14 @@ func describeKib(b *strings.Builder, r *capture.Record) {
 		fmt.Fprintf(b, ", answer by RDMA into %s", fragments(&m.Desc))
 	}
 	if m.Credits > 0 {
-		fmt.Fprintf(b, ", returns %s", counted(int(m.Credits), "credit"))
+		fmt.Fprintf(b, ", returns %s", cli.Count(int(m.Credits), "credit", "credits"))
 	}
 	if r.Checksum == capture.ChecksumBad {
 		b.WriteString(", checksum is wrong")
 	}
 }
 
-func fragments(d *kib.Desc) string { return counted(d.Len(), "fragment") }
-
-// counted returns "1 credit" or "2 credits".
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func fragments(d *kib.Desc) string { return cli.Count(d.Len(), "fragment", "fragments") }
 
 // roceDetails prints the fields of the RoCE headers and of the message that they carry.
 func roceDetails(line liner, r *Shown) {
