@@ -32,16 +32,15 @@ the random links of this node: those of others only they know.`,
 			return cli.Usagef("--dot and --json exclude each other")
 		}
 		t, err := zonemod.OpTopology.Call(c.Context(), g.client(), control.None{})
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case g.json:
-			t.Links, _ = listed(t.Links, nil)
-			return cli.JSON(c.OutOrStdout(), t)
-		case *dot:
-			return topologyDot(c.OutOrStdout(), t)
 		}
-		return topologyText(c.OutOrStdout(), t)
+		t.Links, _ = listed(t.Links, nil)
+		print := topologyText
+		if *dot {
+			print = topologyDot
+		}
+		return cli.Show(c.OutOrStdout(), g.json, t, print)
 	}
 	return c
 }

@@ -47,11 +47,8 @@ only when lnetd starts.`,
 		Args:    cli.Args("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			doc := checkFile(args[0])
-			if g.json {
-				if err := cli.JSON(c.OutOrStdout(), doc); err != nil {
-					return err
-				}
-			} else if err := printCheck(c.OutOrStdout(), c.ErrOrStderr(), doc); err != nil {
+			print := func(w io.Writer, doc checkDoc) error { return printCheck(w, c.ErrOrStderr(), doc) }
+			if err := cli.Show(c.OutOrStdout(), g.json, doc, print); err != nil {
 				return err
 			}
 			if !doc.OK {

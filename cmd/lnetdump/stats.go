@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -74,7 +75,7 @@ func count[K comparable](m map[K]sum, key, other K, bytes uint32) {
 }
 
 func (s *stats) print(w io.Writer, asJSON bool) error {
-	pairs := sortedKeys(s.pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dest, b.dest)) })
+	pairs := slices.SortedFunc(maps.Keys(s.pairs), func(a, b pair) int { return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dest, b.dest)) })
 	if asJSON {
 		return s.printJSON(w, pairs)
 	}
@@ -92,7 +93,7 @@ func (s *stats) print(w io.Writer, asJSON bool) error {
 		t.Row(p.src, p.dest, s.pairs[p].Messages, s.pairs[p].Bytes)
 	}
 	t.Row("\nPORTAL", "MESSAGES", "BYTES")
-	for _, k := range sortedKeys(s.portals, compareNumbers) {
+	for _, k := range slices.SortedFunc(maps.Keys(s.portals), compareNumbers) {
 		t.Row(k, s.portals[k].Messages, s.portals[k].Bytes)
 	}
 	return t.Print(w)
@@ -123,13 +124,4 @@ func (s *stats) printJSON(w io.Writer, pairs []pair) error {
 // compareNumbers orders decimal numbers by value, and other texts by length.
 func compareNumbers(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
-}
-
-func sortedKeys[K comparable](m map[K]sum, compare func(a, b K) int) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, compare)
-	return keys
 }

@@ -152,15 +152,12 @@ func showSession(g *globals) *cobra.Command {
 			if err != nil {
 				return after(noSession, refusal(err, "session", "Failed to show session"))
 			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), newSessionDoc(s))
-			}
-			return printSession(c.OutOrStdout(), s)
+			return cli.Show(c.OutOrStdout(), g.json, newSessionDoc(s), printSession)
 		},
 	}
 }
 
-func printSession(w io.Writer, s console.Session) error {
-	_, err := fmt.Fprintf(w, "%s ID: %v, KEY: %d FEATURES: %x NODES: %d\n", s.Name, s.ID, s.Key, uint32(s.Features), s.Nodes.Total)
+func printSession(w io.Writer, s sessionDoc) error {
+	_, err := fmt.Fprintf(w, "%s ID: %s, KEY: %d FEATURES: %x NODES: %d\n", s.Name, s.ID, s.Key, s.Features, s.Nodes.Total)
 	return err
 }

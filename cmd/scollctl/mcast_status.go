@@ -34,23 +34,24 @@ are delivered here, those below HEAD were sent.`,
 			if err := onlyGroup(&s, args); err != nil {
 				return err
 			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), s)
-			}
-			var b strings.Builder
-			for i := range s.Groups {
-				if i > 0 {
-					b.WriteByte('\n')
-				}
-				printMcast(&b, &s.Groups[i], s.NID)
-			}
-			if s.NotSigned > 0 {
-				fmt.Fprintf(&b, "dropped %s that were not signed with the key of this node, or signed though it has none: see key_file\n", cli.Count(int(s.NotSigned), "message", "messages"))
-			}
-			_, err = io.WriteString(c.OutOrStdout(), b.String())
-			return err
+			return cli.Show(c.OutOrStdout(), g.json, s, printMcastStatus)
 		},
 	}
+}
+
+func printMcastStatus(w io.Writer, s rmcast.Status) error {
+	var b strings.Builder
+	for i := range s.Groups {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		printMcast(&b, &s.Groups[i], s.NID)
+	}
+	if s.NotSigned > 0 {
+		fmt.Fprintf(&b, "dropped %s that were not signed with the key of this node, or signed though it has none: see key_file\n", cli.Count(int(s.NotSigned), "message", "messages"))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // onlyGroup leaves only the group that args names, if it names one.
