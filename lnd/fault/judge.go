@@ -1,6 +1,8 @@
 package fault
 
 import (
+	"math/bits"
+
 	"ulnet/lnd/link"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -43,37 +45,31 @@ func (p *Plan) judge(h *wire.Header, to nid.NID) link.Outcome {
 	return f
 }
 
-// authors has, for each aspect of the transmission of a message, the last rule that set it.
-type authors struct{ latency, loss, duplicate, reorder *activeRule }
+// authors has, for each bit of a [link.Field], the last rule that set the field for a message.
+type authors [8]*activeRule
 
 func (a *authors) note(r *activeRule) {
-	for _, w := range [...]struct {
-		field link.Field
-		by    **activeRule
-	}{
-		{link.FieldLatency, &a.latency},
-		{link.FieldLoss, &a.loss},
-		{link.FieldDuplicate, &a.duplicate},
-		{link.FieldReorder, &a.reorder},
-	} {
-		if r.rule.Change.Fields&w.field != 0 {
-			*w.by = r
+	for i := range a {
+		if r.rule.Change.Fields>>i&1 != 0 {
+			a[i] = r
 		}
 	}
 }
 
+func (a *authors) of(f link.Field) *Counts { return &a[bits.TrailingZeros8(uint8(f))].counts }
+
 func (a *authors) count(q *link.Quality, f *link.Outcome) {
 	if f.Lost {
-		a.loss.counts.Lost++
+		a.of(link.FieldLoss).Lost++
 		return
 	}
 	if q.Latency != (link.Dist{}) && f.Delays[0] > 0 {
-		a.latency.counts.Delayed++
+		a.of(link.FieldLatency).Delayed++
 	}
 	if f.Copies > 1 {
-		a.duplicate.counts.Duplicated++
+		a.of(link.FieldDuplicate).Duplicated++
 	}
 	if f.Held {
-		a.reorder.counts.Reordered++
+		a.of(link.FieldReorder).Reordered++
 	}
 }

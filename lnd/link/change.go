@@ -3,6 +3,7 @@ package link
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,12 +21,14 @@ const (
 	FieldRate                        // in texts: rate R
 )
 
-// words has the keyword of each field, in the order in which a text lists the fields.
-var words = []struct {
+type word struct {
 	name  string
 	field Field
 	want  string
-}{
+}
+
+// words has the keyword of each field, in the order in which a text lists the fields.
+var words = []word{
 	{"latency", FieldLatency, "1ms, 1ms±0.2ms, 1ms~0.2ms or 1ms+exp(0.2ms)"},
 	{"rate", FieldRate, "bits per second such as 10Gbit, or unlimited"},
 	{"loss", FieldLoss, "a probability such as 1% or 0.01"},
@@ -43,28 +46,36 @@ type Change struct {
 // Apply returns q with the fields of c changed.
 func (c Change) Apply(q Quality) Quality {
 	for _, w := range words {
-		if c.Fields&w.field != 0 {
-			c.To.copyTo(&q, w.field)
+		if c.Fields&w.field == 0 {
+			continue
+		}
+		switch v := c.To.at(w.field).(type) {
+		case *Dist:
+			*q.at(w.field).(*Dist) = *v
+		case *float64:
+			*q.at(w.field).(*float64) = *v
+		case *int64:
+			*q.at(w.field).(*int64) = *v
 		}
 	}
 	return q
 }
 
-func (q *Quality) copyTo(to *Quality, f Field) {
+// at returns a pointer to the field f: a *Dist, a *float64 that is a probability, or the *int64 of Rate.
+func (q *Quality) at(f Field) any {
 	switch f {
 	case FieldLatency:
-		to.Latency = q.Latency
+		return &q.Latency
 	case FieldLoss:
-		to.Loss = q.Loss
+		return &q.Loss
 	case FieldDuplicate:
-		to.Duplicate = q.Duplicate
+		return &q.Duplicate
 	case FieldReorder:
-		to.Reorder = q.Reorder
+		return &q.Reorder
 	case FieldHold:
-		to.Hold = q.Hold
-	case FieldRate:
-		to.Rate = q.Rate
+		return &q.Hold
 	}
+	return &q.Rate
 }
 
 // Words returns the keywords that a change may contain, separated by ", ": for error messages, and for parsers
@@ -96,7 +107,7 @@ func ParseChange(text []string) (Change, error) {
 		return c, &ParseError{0, "want " + Words()}
 	}
 	for i := 0; i < len(text); i += 2 {
-		k := indexWord(text[i])
+		k := slices.IndexFunc(words, func(w word) bool { return w.name == text[i] })
 		switch {
 		case k < 0:
 			return c, &ParseError{i, fmt.Sprintf("unknown word %q: want %s", text[i], Words())}
@@ -113,29 +124,14 @@ func ParseChange(text []string) (Change, error) {
 	return c, nil
 }
 
-func indexWord(s string) int {
-	for i, w := range words {
-		if w.name == s {
-			return i
-		}
-	}
-	return -1
-}
-
 func (q *Quality) set(f Field, text string) (err error) {
-	switch f {
-	case FieldLatency:
-		q.Latency, err = parseDist(text)
-	case FieldLoss:
-		q.Loss, err = ParseProbability(text)
-	case FieldDuplicate:
-		q.Duplicate, err = ParseProbability(text)
-	case FieldReorder:
-		q.Reorder, err = ParseProbability(text)
-	case FieldHold:
-		q.Hold, err = parseDist(text)
-	case FieldRate:
-		q.Rate, err = ParseRate(text)
+	switch v := q.at(f).(type) {
+	case *Dist:
+		*v, err = parseDist(text)
+	case *float64:
+		*v, err = ParseProbability(text)
+	case *int64:
+		*v, err = ParseRate(text)
 	}
 	return err
 }
@@ -152,17 +148,11 @@ func (c Change) String() string {
 }
 
 func (q *Quality) text(f Field) string {
-	switch f {
-	case FieldLatency:
-		return q.Latency.String()
-	case FieldLoss:
-		return FormatProbability(q.Loss)
-	case FieldDuplicate:
-		return FormatProbability(q.Duplicate)
-	case FieldReorder:
-		return FormatProbability(q.Reorder)
-	case FieldHold:
-		return q.Hold.String()
+	switch v := q.at(f).(type) {
+	case *Dist:
+		return v.String()
+	case *float64:
+		return FormatProbability(*v)
 	}
 	return FormatRate(q.Rate)
 }
@@ -171,8 +161,7 @@ func (q *Quality) text(f Field) string {
 func (q Quality) String() string {
 	c := Change{To: q}
 	for _, w := range words {
-		var zero, one Quality
-		if q.copyTo(&one, w.field); one != zero {
+		if (Change{w.field, q}).Apply(Quality{}) != (Quality{}) {
 			c.Fields |= w.field
 		}
 	}

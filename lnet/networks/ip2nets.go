@@ -26,19 +26,11 @@ const patternNet = "@tcp"
 // 10.1.0.0/16 or fd88::/64. Errors are of type *EntryError; if no entry matches, that is an
 // error too.
 func ForAddresses(ip2nets string, addrs []netip.Addr) (string, error) {
-	if err := CheckLength("ip2nets", ip2nets); err != nil {
-		return "", err
-	}
 	var found []Interface
 	var text []string
-	for words := range Entries(ip2nets) {
-		p := entryParser{text: ip2nets}
-		nets, patterns := p.entry(words)
-		if p.err != nil {
-			return "", p.err
-		}
+	err := parseEntries(ip2nets, func(nets []Interface, patterns []nid.Set) {
 		if !matches(patterns, addrs) {
-			continue
+			return
 		}
 		for _, i := range nets {
 			if !slices.Contains(found, i) {
@@ -46,6 +38,9 @@ func ForAddresses(ip2nets string, addrs []netip.Addr) (string, error) {
 				text = append(text, i.String())
 			}
 		}
+	})
+	if err != nil {
+		return "", err
 	}
 	if len(text) == 0 {
 		return "", &EntryError{"ip2nets", ip2nets, 0, fmt.Sprintf("no entry matches an address of this host (%s): add one, or use networks", list(addrs))}
@@ -55,14 +50,21 @@ func ForAddresses(ip2nets string, addrs []netip.Addr) (string, error) {
 
 // CheckIP2Nets tells what is wrong with a text of ip2nets, whatever the addresses are.
 func CheckIP2Nets(ip2nets string) error {
+	return parseEntries(ip2nets, func([]Interface, []nid.Set) {})
+}
+
+// parseEntries calls each with every entry. It ends with the first error.
+func parseEntries(ip2nets string, each func(nets []Interface, patterns []nid.Set)) error {
 	if err := CheckLength("ip2nets", ip2nets); err != nil {
 		return err
 	}
 	for words := range Entries(ip2nets) {
 		p := entryParser{text: ip2nets}
-		if p.entry(words); p.err != nil {
+		nets, patterns := p.entry(words)
+		if p.err != nil {
 			return p.err
 		}
+		each(nets, patterns)
 	}
 	return nil
 }
