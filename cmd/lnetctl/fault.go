@@ -34,7 +34,7 @@ configuration begins it at the start.`,
 }
 
 func faultList(g *globals) *cobra.Command {
-	c := cli.Question[any]{
+	c := cli.Question[map[string]faultDoc]{
 		Use: "list", Short: "Show what goes wrong on purpose, and how often it did",
 		Long: `Shows the NIDs of 'fault fail', the oldest first, where count is how many
 messages are still to fail, -1 without end; the rules in their order with what
@@ -44,11 +44,9 @@ Overflowed messages were lost because too much was kept, refused ones broke the
 protocol when their time came.`,
 		Example: "  lnetctl fault list --json",
 		Args:    cli.Args(),
-		Ask: func(ctx context.Context, _ []string) (any, error) {
+		Ask: func(ctx context.Context, _ []string) (map[string]faultDoc, error) {
 			s, err := node.OpStatus.Call(ctx, g.client(), control.None{})
-			return struct {
-				Fault faultDoc `json:"fault"`
-			}{newFaultDoc(s.Faults)}, err
+			return map[string]faultDoc{"fault": newFaultDoc(s.Faults)}, err
 		},
 	}.Command(&g.json)
 	c.Aliases = []string{"show"}

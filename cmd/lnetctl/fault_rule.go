@@ -47,9 +47,7 @@ cut cannot be taken back.`,
 		if err != nil {
 			return err
 		}
-		return g.print(c, struct {
-			Fault node.AddedFault `json:"fault"`
-		}{added})
+		return g.print(c, map[string]node.AddedFault{"fault": added})
 	}
 	return c
 }

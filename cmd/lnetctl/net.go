@@ -72,9 +72,7 @@ func printNets(c *cobra.Command, g *globals, s node.Status, rules udsp.List, onl
 			return netlinkError("show", "net", -3, "Network is down", err)
 		}
 	}
-	return g.print(c, struct {
-		Net []tree.Net `json:"net"`
-	}{docs})
+	return g.print(c, map[string][]tree.Net{"net": docs})
 }
 
 // onlyCPT is the number, in Lustre's tool, of the CPU partition of a machine that has only one.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -59,11 +60,7 @@ func newProfile(c *cobra.Command, g *globals, req control.ProfileRequest, path s
 	if err == nil && n == 0 {
 		err = fmt.Errorf("the daemon sent an empty profile")
 	}
-	closed := f.Close()
-	if err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err = cmp.Or(err, f.Close()); err != nil {
 		_ = os.Remove(path)
 	}
 	return err

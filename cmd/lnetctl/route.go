@@ -173,9 +173,7 @@ func (f *routeFilter) of(c *cobra.Command, list []node.RouteStatus) ([]node.Rout
 
 func printRoutes(c *cobra.Command, g *globals, list []node.RouteStatus, level int) error {
 	if g.json || level > 0 && len(list) > 0 {
-		return g.print(c, struct {
-			Routes []node.RouteStatus `json:"route"`
-		}{list})
+		return g.print(c, map[string][]node.RouteStatus{"route": list})
 	}
 	if len(list) == 0 {
 		return nil // prints nothing, as the kernel's tool does
@@ -184,7 +182,5 @@ func printRoutes(c *cobra.Command, g *globals, list []node.RouteStatus, level in
 	for _, r := range list {
 		docs = append(docs, routeDoc{r.Net, r.Gateway})
 	}
-	return g.print(c, struct {
-		Routes []routeDoc `json:"route"`
-	}{docs})
+	return g.print(c, map[string][]routeDoc{"route": docs})
 }

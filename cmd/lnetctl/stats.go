@@ -44,9 +44,7 @@ GETs until their data came: one in 64 is timed, since the daemon has started.`,
 			return plainError("show", "statistics", -int(syscall.ENETDOWN), `"cannot get lnet statistics: Network is down"`, err)
 		}
 		warnOfFaults(c.ErrOrStderr(), s)
-		return g.print(c, struct {
-			Statistics statsDoc `json:"statistics"`
-		}{newStatsDoc(s, *level)})
+		return g.print(c, map[string]statsDoc{"statistics": newStatsDoc(s, *level)})
 	}
 	return c
 }

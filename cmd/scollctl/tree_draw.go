@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -48,11 +49,9 @@ func (o *drawing) file(g *grown) error {
 	if err != nil {
 		return cli.Hint(err, "choose a file that can be written with --svg")
 	}
-	if err = drawSVG(f, g); err == nil {
-		return f.Close()
+	if err = cmp.Or(drawSVG(f, g), f.Close()); err != nil {
+		_ = os.Remove(o.svg)
 	}
-	f.Close()
-	os.Remove(o.svg)
 	return err
 }
 
