@@ -2,6 +2,7 @@ package scoll
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"fmt"
 
@@ -74,41 +75,25 @@ func ErrorOf(o admin.Order, p admin.Piece) string {
 	return p.Status.Error()
 }
 
-// unreachedText returns why a member's answer did not arrive.
-func unreachedText(s scoll.Status) string {
-	switch s {
-	case scoll.EPERM:
-		return "not allowed: allow_roots and allow_relays there say who may send bulk data, and which nodes above it may forward actions; only servers of client health may forward questions for clients"
-	case admin.Distrusted:
-		return distrusted
-	case scoll.EBUSY:
-		return "too busy: max_active, max_groups or max_memory there"
-	case scoll.EMAXACTIVE:
-		return "too busy: raise max_active in the section scoll there"
-	case scoll.EMAXGROUPS:
-		return "too busy: all groups there are in use; raise max_groups in the section scoll there"
-	case scoll.EMAXLISTS:
-		return "too busy: lists of members take all memory that there is for them there; use fewer large groups at a time"
-	case scoll.EMAXMEMORY:
-		return "too busy: raise max_memory in the section scoll, admin, there"
-	case scoll.EMAXMEMBERS:
-		return "too large: raise max_members in the section scoll there"
-	case scoll.EMSGSIZE:
-		return "too large: max_bulk there, or the answers"
-	case scoll.EINVAL:
-		return "refused: beyond max_timeout, or too many are below it, see --tree"
-	case scoll.EIO:
-		return "cannot be sent to"
-	case scoll.ECANCELED:
-		return "given up, or its lnetd is stopping"
-	case scoll.ENOSERVICE:
-		return "no administration service there"
-	case scoll.EKEY:
-		return "refused: key_file of the section scoll is not the same there"
-	case scoll.EAHEAD:
-		return "refused: an incarnation is more than a day above the clock there; compare the clocks, see docs/collectives.md"
-	case scoll.ENOTLISTED:
-		return "not asked: it is not in allow_members of the one above it, nor on the lists that stand for that"
-	}
-	return s.Error()
+// unreachedTexts says why a member's answer did not arrive, as text for people.
+var unreachedTexts = map[scoll.Status]string{
+	scoll.EPERM:       "not allowed: allow_roots and allow_relays there say who may send bulk data, and which nodes above it may forward actions; only servers of client health may forward questions for clients",
+	admin.Distrusted:  distrusted,
+	scoll.EBUSY:       "too busy: max_active, max_groups or max_memory there",
+	scoll.EMAXACTIVE:  "too busy: raise max_active in the section scoll there",
+	scoll.EMAXGROUPS:  "too busy: all groups there are in use; raise max_groups in the section scoll there",
+	scoll.EMAXLISTS:   "too busy: lists of members take all memory that there is for them there; use fewer large groups at a time",
+	scoll.EMAXMEMORY:  "too busy: raise max_memory in the section scoll, admin, there",
+	scoll.EMAXMEMBERS: "too large: raise max_members in the section scoll there",
+	scoll.EMSGSIZE:    "too large: max_bulk there, or the answers",
+	scoll.EINVAL:      "refused: beyond max_timeout, or too many are below it, see --tree",
+	scoll.EIO:         "cannot be sent to",
+	scoll.ECANCELED:   "given up, or its lnetd is stopping",
+	scoll.ENOSERVICE:  "no administration service there",
+	scoll.EKEY:        "refused: key_file of the section scoll is not the same there",
+	scoll.EAHEAD:      "refused: an incarnation is more than a day above the clock there; compare the clocks, see docs/collectives.md",
+	scoll.ENOTLISTED:  "not asked: it is not in allow_members of the one above it, nor on the lists that stand for that",
 }
+
+// unreachedText returns why a member's answer did not arrive.
+func unreachedText(s scoll.Status) string { return cmp.Or(unreachedTexts[s], s.Error()) }
