@@ -58,11 +58,13 @@ func (l LNDTunables) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements json.Unmarshaler. A tunable without a value is not set.
 func (l *LNDTunables) UnmarshalJSON(text []byte) error {
 	*l = nil
 	return members(text, func(key string, value json.RawMessage) error {
-		*l = append(*l, LNDTunable{key, text2string(value)})
+		if string(value) != "null" {
+			*l = append(*l, LNDTunable{key, text2string(value)})
+		}
 		return nil
 	})
 }

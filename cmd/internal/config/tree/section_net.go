@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"strings"
 	"syscall"
 
 	"github.com/goccy/go-yaml/ast"
@@ -62,11 +63,22 @@ func netName(text string) string {
 	return text
 }
 
+// tunablesOf returns the keys and values below the keys that decode takes for key, in upper or lower case.
+func tunablesOf(n ast.Node, key string) (all []*ast.MappingValueNode) {
+	entries, _ := entriesOf(n)
+	for _, e := range entries {
+		if strings.EqualFold(keyOf(e), key) {
+			below, _ := entriesOf(e.Value)
+			all = append(all, below...)
+		}
+	}
+	return all
+}
+
 // readNI reads an NI.
 func readNI(n ast.Node) (ni NI, errs []*Error) {
 	for _, key := range []string{"tunables", "lnd tunables"} {
-		entries, _ := entriesOf(valueOf(n, key))
-		for _, e := range entries {
+		for _, e := range tunablesOf(n, key) {
 			if _, ok := integer(e.Value); !ok && !isNothing(e.Value) {
 				return ni, []*Error{
 					inFile(lineOf(e.Key), syscall.EINVAL, "invalid value '%s' for key '%s'", firstText(e.Value), keyOf(e)),

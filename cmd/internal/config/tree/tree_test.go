@@ -216,6 +216,8 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte("net: &a\n - *a\n"))
 	f.Add([]byte("net:\n-     net type: 0\n      local NI(s):\n      -\nudsp:\n    -"))
+	f.Add([]byte("net:\n-     net type: tcp\n      local NI(s):\n      - lnd tunables:\n          a:"))
+	f.Add([]byte("net:\n-     net type: tcp\n      local NI(s):\n      - LND tunables:\n          a: b"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		tree, err := Parse(text)
 		if err != nil {
