@@ -201,6 +201,7 @@ func TestRetry(t *testing.T) {
 	otherC := nid.MustParse("10.0.0.5@tcp")
 	h := newHarness(t, func(c *ServerConfig) { c.Servers = append(c.Servers, otherC) })
 	h.step(ServerInput{Kind: ServerHealth, Server: otherC, Alive: true})
+	h.advance(4 * h.s.cfg.Tick) // no server is about to come back
 	h.connect(5, me, 1)
 	h.step(ServerInput{Kind: EvictClient, Client: testClient, Token: 1})
 	h.want("suspended result:ok broadcast1")
