@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -20,6 +21,13 @@ func (s *search) hear(now time.Duration, hosts ...sim.NodeID) {
 // startedOver returns one of some managers, which has searched in vain for members of an earlier list, and has begun a
 // group with nodes that have joined meanwhile. All of them have its list.
 func startedOver(managers int, joined ...sim.NodeID) *search {
+	s := unacknowledged(managers, joined...)
+	s.hear(s.g.now, joined...)
+	return s
+}
+
+// unacknowledged returns such a manager before any node has its list.
+func unacknowledged(managers int, joined ...sim.NodeID) *search {
 	s := newSearch()
 	for i := range managers - 1 {
 		s.g.cfg.Managers = append(s.g.cfg.Managers, hostNID(90+sim.NodeID(i)))
@@ -30,7 +38,6 @@ func startedOver(managers int, joined ...sim.NodeID) *search {
 		s.told(3, host, &wire.Order{Kind: wire.OrderJoin})
 	}
 	s.g.Step(s.g.collect.by, Input{}, &s.out)
-	s.hear(s.g.now, joined...)
 	return s
 }
 
@@ -88,28 +95,82 @@ func TestOneListInAnEpoch(t *testing.T) {
 	}
 }
 
-// TestListOfItself: RM-15, RM-A18: a node with a list of itself alone does not become the only voter of a group with one
-// manager, which goes on when that node is silent.
+// TestLateOfSmallerList: RM-A18: the manager has gone on with its group, which is larger than the list of which three members
+// were heard. The two others, which are heard later, join again at once.
+func TestLateOfSmallerList(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	group := []sim.NodeID{9, 10, 11, 12, 13}
+	s := startedOver(2, group...)
+	s.publishes(t, group, nil)
+	s.heardAgain(s.g.version, group)
+	s.hear(s.g.now+20*time.Second, group...)
+	s.told(s.g.now, 4, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+	s.told(s.g.now, 5, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 2}})
+	if len(s.g.collect.probes) > 0 {
+		t.Errorf("%d members are asked", len(s.g.collect.probes))
+	}
+	s.publishes(t, group, []sim.NodeID{1, 2, 3, 4, 5})
+}
+
+// TestForgottenMember: RM-A9: a manager has gone on with an earlier list. A node that no member of that list has named, but
+// that reports another list, is not asked: it joins as a new member.
+func TestForgottenMember(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3}
+	s.begin(list...)
+	for _, host := range list {
+		s.answer(2, host, list)
+	}
+	s.publishes(t, list, nil)
+	s.hear(s.g.now+time.Minute, list...)
+	s.told(s.g.now, 20, &wire.Order{Kind: wire.OrderReport, Epoch: 400, Version: wire.Version{Epoch: 400, Counter: 1}})
+	if len(s.g.collect.probes) > 0 {
+		t.Errorf("%d members are asked", len(s.g.collect.probes))
+	}
+	s.publishes(t, list, []sim.NodeID{20})
+}
+
+// TestListOfItself: RM-15, RM-40, RM-A18: a node with a list of itself alone does not become the only voter of a group, which
+// goes on when that node is silent: not of a group of one, not before all members have the first list, and not where there is
+// no room for it, so that it takes no member's place.
 func TestListOfItself(t *testing.T) {
-	spec.Covers(t, "RM-15", "RM-A18")
-	s, group := newSearch(), []sim.NodeID{9, 10, 11, 12, 13}
-	for _, host := range group {
-		s.told(1, host, &wire.Order{Kind: wire.OrderJoin})
+	spec.Covers(t, "RM-15", "RM-40", "RM-A18")
+	for _, tt := range []struct {
+		what         string
+		managers     int
+		group        []sim.NodeID
+		acknowledged bool
+		room         int
+		left         uint64 // members left behind for their silence
+	}{
+		{"one manager", 1, []sim.NodeID{9, 10, 11, 12, 13}, true, 0, 1},
+		{"no room", 1, []sim.NodeID{9, 10, 11, 12, 13}, true, 5, 0},
+		{"group of one", 2, []sim.NodeID{9}, true, 0, 0},
+		{"first list", 2, []sim.NodeID{9, 10, 11, 12, 13}, false, 0, 0},
+	} {
+		s := unacknowledged(tt.managers, tt.group...)
+		s.g.cfg.Members = cmp.Or(tt.room, s.g.cfg.Members)
+		now, version, list := s.g.now+s.g.cfg.Takeover, s.g.version, wire.Version{Epoch: 400, Counter: 1}
+		if tt.acknowledged {
+			s.hear(s.g.now, tt.group...)
+			s.hear(now, tt.group...)
+		}
+		s.told(now, 20, &wire.Order{Kind: wire.OrderReport, Epoch: list.Epoch, Version: list})
+		for range 2 { // the manager may be elected anew, and ask again
+			s.answerOf(now, 20, list, []sim.NodeID{20})
+			for _, host := range tt.group {
+				s.answerOf(now, host, version, tt.group)
+			}
+			s.wait()
+		}
+		for end := s.g.now + time.Minute; s.g.now < end; {
+			s.hear(s.g.now+s.g.cfg.Heartbeat, tt.group...)
+		}
+		if s.g.alone || s.g.usable != s.g.version || s.g.stats.Silent != tt.left {
+			t.Errorf("%s: alone %v, usable %v of %v, %d left behind", tt.what, s.g.alone, s.g.usable, s.g.version, s.g.stats.Silent)
+		}
+		s.publishes(t, tt.group, []sim.NodeID{20})
 	}
-	for end := s.g.now + 10*time.Second; s.g.now < end; {
-		s.hear(s.g.now+s.g.cfg.Heartbeat, group...)
-	}
-	list := wire.Version{Epoch: 400, Counter: 1}
-	s.told(s.g.now, 20, &wire.Order{Kind: wire.OrderReport, Epoch: list.Epoch, Version: list})
-	s.answerOf(s.g.now, 20, list, []sim.NodeID{20})
-	s.wait()
-	for end := s.g.now + time.Minute; s.g.now < end; {
-		s.hear(s.g.now+s.g.cfg.Heartbeat, group...)
-	}
-	if s.g.alone || s.g.usable != s.g.version || s.g.stats.Silent != 1 {
-		t.Errorf("alone %v, usable %v of %v, %d left behind", s.g.alone, s.g.usable, s.g.version, s.g.stats.Silent)
-	}
-	s.publishes(t, group, []sim.NodeID{20})
 }
 
 // TestListOfOwnMembers: RM-A18: a node that answers with a list of the manager's own members and itself has no backers

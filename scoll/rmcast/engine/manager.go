@@ -235,7 +235,7 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 	g.spoke(from, o.Incarnation)
 	if m == nil {
 		g.fail(false, func(m *managed) bool { return m.NID == from && m.Incarnation < o.Incarnation }) // an earlier incarnation has ended (RM-A8)
-		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
+		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over || g.collect.joinsAgain(id, o.Version) {
 			g.expel(id) // the node must join again: for instance, its member did not answer in time when the search asked it
 		} else if g.collect.againAt > g.now {
 			g.deny(from, o, wire.RefusedQuorum)

@@ -23,6 +23,9 @@ type collect struct {
 	over     bool               // all known members have been asked: the search is over
 	againAt  time.Duration      // after a failed search: when members that report are asked again
 	heard    int                // number of members that this manager heard when it took over from a manager that hears fewer; else 0
+
+	smaller        wire.Version // version of the list with which the manager did not go on, because its group was larger, see choose
+	smallerMembers []wire.Member
 }
 
 // end drops the data of the search.
@@ -185,11 +188,12 @@ func (g *Manager) gather() {
 	case g.expires() || latest == nil:
 		g.unbacked()
 		return
-	case g.hasGroup():
+	case g.competes(latest):
 		g.choose(latest)
 		return
 	}
 	probes, ballots, joined := c.probes, c.ballots, slices.Clone(g.members)
+	smaller := latest.backers <= g.hears(noMember) // than the group, whose members keep their places
 	g.alone = false
 	g.patientAt, g.watchAt = g.now, g.now+g.cfg.Heartbeat
 	g.elected(latest)
@@ -204,7 +208,7 @@ func (g *Manager) gather() {
 		case g.find(p.ID) != nil: // nothing to do: the member has joined this manager meanwhile
 		case g.isDeparted(p.ID):
 			g.expel(p.ID)
-		case !p.answered || p.alone || g.dead[p.NID] || g.outlived(p.ID, probes) || latest.leftBehind(p, ballots):
+		case !p.answered || p.alone || g.dead[p.NID] || g.outlived(p.ID, probes) || latest.leftBehind(p, ballots) || smaller && len(g.members) >= g.cfg.Members:
 			over = append(over, p)
 		default:
 			c.over = true

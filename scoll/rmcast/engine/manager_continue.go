@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -10,11 +12,14 @@ import (
 // has a group counted the members of another list as well, most of both together might be few of those of that list: another
 // manager might hear most of these, and continue it (split brain).
 
-// hasGroup reports whether another manager could continue the present group without a member that messages may wait for:
-// the group has several members, all of which have had one of its lists. A group of one can become part of an earlier one,
-// and so can any group that has only one manager: its members are then like nodes that have joined during the search.
-func (g *Manager) hasGroup() bool {
-	return len(g.cfg.Managers) > 1 && len(g.base.ids)+len(g.base.before)+len(g.leavers) > 1
+// competes reports whether either the present group or the list b goes on, but not both together: where there are several
+// managers, and another one could continue the group without a member that messages may wait for, because the group has
+// several members, all of which have had one of its lists. Otherwise the members of the group are like nodes that have
+// joined during the search. But b must be of several members too: else a node with a list of itself would become the only
+// voter of the group.
+func (g *Manager) competes(b *ballot) bool {
+	several := len(g.base.ids)+len(g.base.before)+len(g.leavers) > 1 || b.backers == 1 && g.version.IsValid()
+	return len(g.cfg.Managers) > 1 && several
 }
 
 // choose decides whether this manager goes on with its group or with the list b, which most members of b back. The one of
@@ -35,11 +40,17 @@ func (g *Manager) choose(b *ballot) {
 		return
 	}
 	g.collect.end()
+	g.collect.smaller, g.collect.smallerMembers = b.version, b.members
 	for _, p := range probes {
 		if p.answered {
 			g.expel(p.ID)
 		}
 	}
+}
+
+// joinsAgain reports whether a member that is heard late is on the list that was smaller than this manager's group.
+func (c *collect) joinsAgain(id wire.ID, version wire.Version) bool {
+	return version.Compare(c.smaller) <= 0 && slices.ContainsFunc(c.smallerMembers, func(m wire.Member) bool { return m.ID == id })
 }
 
 // elected makes the members of the list from which this manager continues the group the electorate, as far as they count
