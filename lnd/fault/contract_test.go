@@ -108,7 +108,7 @@ func (p *promptTimer) Stop() bool { return !p.done.Swap(true) }
 // AfterFunc implements machine.Clock.
 func (c *promptClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	if d > 100*time.Microsecond {
-		return c.Clock.AfterFunc(d, f)
+		return struct{ machine.Timer }{c.Clock.AfterFunc(d, f)} // without Reset: later timers are this clock's too
 	}
 	timer := new(promptTimer)
 	end := c.Now() + d

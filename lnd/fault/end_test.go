@@ -10,6 +10,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lo"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
 
@@ -98,8 +99,7 @@ func (u *sendsAgain) Finalize(m *lnd.Message, _ error) {
 // original is not kept.
 func TestCopyOfWhatPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, Config{MaxHeld: 1})
-		b.plan.cfg.Clock = tardyClock{b.clock}
+		b := newBench(t, Config{MaxHeld: 1, Clock: tardyClock{machine.RealClock()}})
 		b.plan.Pause(0)
 		b.send(1)
 		b.rule("duplicate 100%")

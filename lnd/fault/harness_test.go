@@ -52,7 +52,7 @@ type tardyClock struct{ machine.Clock }
 
 // AfterFunc implements machine.Clock.
 func (c tardyClock) AfterFunc(d time.Duration, f func()) machine.Timer {
-	return c.Clock.AfterFunc(d+time.Millisecond, f)
+	return struct{ machine.Timer }{c.Clock.AfterFunc(d+time.Millisecond, f)} // without Reset: later timers are late too
 }
 
 // event is a message and the time at which it was seen.
@@ -66,7 +66,9 @@ type event struct {
 func newBench(t testing.TB, cfg Config, rules ...string) *bench {
 	t.Helper()
 	b := &bench{t: t, clock: machine.RealClock()}
-	cfg.Clock = b.clock
+	if cfg.Clock == nil {
+		cfg.Clock = b.clock
+	}
 	b.plan = New(cfg)
 	ni, err := Wrap(b, b.plan).Startup(lnd.Config{Net: nid.MakeNet(nid.TCP, 0)}, (*benchLNet)(b))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
 
@@ -75,8 +76,7 @@ func TestPauseEnds(t *testing.T) {
 // messages if there is no room for it. It is not lost.
 func TestNoRoomAfterPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, Config{MaxHeld: 2})
-		b.plan.cfg.Clock = tardyClock{b.clock}
+		b := newBench(t, Config{MaxHeld: 2, Clock: tardyClock{machine.RealClock()}})
 		b.plan.Pause(0)
 		b.send(1)
 		b.receive(there, 1, nil)

@@ -2,7 +2,8 @@ package machine
 
 import "time"
 
-// Alarm is one timer that is set again and again. Clock and Call are required; the zero value of the rest is
+// Alarm is one timer that is set again and again: by the method Reset of the clock's timer, if it has one, else
+// by a new timer. So a Clock that changes what another one does returns timers without Reset. Clock and Call are required; the zero value of the rest is
 // not set. Its owner serializes the calls of its methods. Call may run once more after Set or Stop, if it had
 // begun before.
 type Alarm struct {

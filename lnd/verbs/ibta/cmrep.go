@@ -98,7 +98,7 @@ func (r *REJ) AppendTo(b []byte) []byte {
 // commIDs reads the ids of the sender and of the receiver, with which all CM messages begin
 // except a REQ.
 func commIDs(b []byte) (local, remote CommID) {
-	return CommID(binary.BigEndian.Uint32(b[:])), CommID(binary.BigEndian.Uint32(b[4:]))
+	return CommID(binary.BigEndian.Uint32(b)), CommID(binary.BigEndian.Uint32(b[4:]))
 }
 
 func appendIDs(b []byte, local, remote CommID) []byte {

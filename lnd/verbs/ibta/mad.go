@@ -60,9 +60,9 @@ type MAD struct {
 	Modifier      uint32    // 0 in CM messages
 }
 
-// ParseMAD parses a management datagram and returns its attribute, which ParseCM parses. The errors are ErrShort, ErrMAD for another class, version or
-// method, and ErrAttribute, with which the MAD is valid. Bytes behind the 256
-// are ignored.
+// ParseMAD parses a management datagram and returns its attribute, which ParseCM parses. The errors
+// are ErrShort, ErrMAD for another class, version or method, and ErrAttribute, with which the MAD is
+// valid. Bytes behind the 256 are ignored.
 func ParseMAD(b []byte) (m MAD, body *[MADBodySize]byte, err error) {
 	if len(b) < MADSize {
 		return MAD{}, nil, ErrShort
