@@ -130,6 +130,26 @@ func TestForgottenMember(t *testing.T) {
 	s.publishes(t, list, []sim.NodeID{20})
 }
 
+// TestListInTheNameOfOthers: RM-A18: a node names, beside the members of the manager's group and itself, a member of an
+// earlier list that is not heard. When that member is heard, with three others of its list, the manager asks it.
+func TestListInTheNameOfOthers(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	group := []sim.NodeID{9, 10, 11}
+	s := startedOver(2, group...)
+	s.publishes(t, group, nil)
+	now, list := s.g.now+s.g.cfg.Takeover, wire.Version{Epoch: 500, Counter: 9}
+	s.hear(now, group...)
+	s.told(now, 20, &wire.Order{Kind: wire.OrderReport, Epoch: list.Epoch, Version: list})
+	s.answerOf(now, 20, list, append(slices.Clone(group), 1, 20))
+	for by := s.g.collect.by; len(s.g.collect.probes) > 0 && s.g.now < by+time.Second; {
+		s.hear(s.g.now+s.g.cfg.Heartbeat, group...)
+	}
+	s.told(s.g.now+20*time.Second, 1, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+	if s.g.collect.probe(testID(1)) == nil {
+		t.Error("the member is not asked")
+	}
+}
+
 // TestListOfItself: RM-15, RM-40, RM-A18: a node with a list of itself alone does not become the only voter of a group, which
 // goes on when that node is silent: not of a group of one, not before all members have the first list, and not where there is
 // no room for it, so that it takes no member's place.
@@ -142,22 +162,29 @@ func TestListOfItself(t *testing.T) {
 		acknowledged bool
 		room         int
 		left         uint64 // members left behind for their silence
+		names        bool   // the node's list names the members of the group too
 	}{
-		{"one manager", 1, []sim.NodeID{9, 10, 11, 12, 13}, true, 0, 1},
-		{"no room", 1, []sim.NodeID{9, 10, 11, 12, 13}, true, 5, 0},
-		{"group of one", 2, []sim.NodeID{9}, true, 0, 0},
-		{"first list", 2, []sim.NodeID{9, 10, 11, 12, 13}, false, 0, 0},
+		{"one manager", 1, []sim.NodeID{9, 10, 11, 12, 13}, true, 0, 1, false},
+		{"no room", 1, []sim.NodeID{9, 10, 11, 12, 13}, true, 5, 0, false},
+		{"no room, named", 1, []sim.NodeID{9, 10, 11, 12, 13}, true, 5, 0, true},
+		{"group of one", 2, []sim.NodeID{9}, true, 0, 0, false},
+		{"group of one, named", 2, []sim.NodeID{9}, true, 0, 0, true},
+		{"first list", 2, []sim.NodeID{9, 10, 11, 12, 13}, false, 0, 0, false},
+		{"first list, named", 2, []sim.NodeID{9, 10, 11, 12, 13}, false, 0, 0, true},
 	} {
 		s := unacknowledged(tt.managers, tt.group...)
 		s.g.cfg.Members = cmp.Or(tt.room, s.g.cfg.Members)
-		now, version, list := s.g.now+s.g.cfg.Takeover, s.g.version, wire.Version{Epoch: 400, Counter: 1}
+		now, version, list, named := s.g.now+s.g.cfg.Takeover, s.g.version, wire.Version{Epoch: 400, Counter: 1}, []sim.NodeID{20}
+		if tt.names {
+			named = append(slices.Clone(tt.group), 20)
+		}
 		if tt.acknowledged {
 			s.hear(s.g.now, tt.group...)
 			s.hear(now, tt.group...)
 		}
 		s.told(now, 20, &wire.Order{Kind: wire.OrderReport, Epoch: list.Epoch, Version: list})
 		for range 2 { // the manager may be elected anew, and ask again
-			s.answerOf(now, 20, list, []sim.NodeID{20})
+			s.answerOf(now, 20, list, named)
 			for _, host := range tt.group {
 				s.answerOf(now, host, version, tt.group)
 			}
@@ -166,8 +193,8 @@ func TestListOfItself(t *testing.T) {
 		for end := s.g.now + time.Minute; s.g.now < end; {
 			s.hear(s.g.now+s.g.cfg.Heartbeat, tt.group...)
 		}
-		if s.g.alone || s.g.usable != s.g.version || s.g.stats.Silent != tt.left {
-			t.Errorf("%s: alone %v, usable %v of %v, %d left behind", tt.what, s.g.alone, s.g.usable, s.g.version, s.g.stats.Silent)
+		if s.g.alone || s.g.epoch != version.Epoch || s.g.usable != s.g.version || s.g.stats.Silent != tt.left {
+			t.Errorf("%s: alone %v, epoch %d, usable %v of %v, %d left behind", tt.what, s.g.alone, s.g.epoch, s.g.usable, s.g.version, s.g.stats.Silent)
 		}
 		s.publishes(t, tt.group, []sim.NodeID{20})
 	}

@@ -193,7 +193,7 @@ func (g *Manager) gather() {
 		return
 	}
 	probes, ballots, joined := c.probes, c.ballots, slices.Clone(g.members)
-	smaller := latest.backers <= g.hears(noMember) // than the group, whose members keep their places
+	smaller := g.outside(latest) <= g.hears(noMember) // than the group, whose members keep their places
 	g.alone = false
 	g.patientAt, g.watchAt = g.now, g.now+g.cfg.Heartbeat
 	g.elected(latest)

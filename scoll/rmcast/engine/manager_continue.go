@@ -18,21 +18,28 @@ import (
 // joined during the search. But b must be of several members too: else a node with a list of itself would become the only
 // voter of the group.
 func (g *Manager) competes(b *ballot) bool {
-	several := len(g.base.ids)+len(g.base.before)+len(g.leavers) > 1 || b.backers == 1 && g.version.IsValid()
+	several := len(g.base.ids)+len(g.base.before)+len(g.leavers) > 1 || g.outside(b) <= 1 && g.version.IsValid()
 	return len(g.cfg.Managers) > 1 && several
+}
+
+// outside returns how many members back the list b, without those of the present group. No earlier list names these:
+// a node that lies does so to make its list look larger, and carries takes them for backers.
+func (g *Manager) outside(b *ballot) int {
+	n := b.backers
+	for _, m := range b.members {
+		if g.find(m.ID) != nil {
+			n--
+		}
+	}
+	return n
 }
 
 // choose decides whether this manager goes on with its group or with the list b, which most members of b back. The one of
 // which more members are heard stays, and the members of the other one join it as new members. If that is b, this manager
-// is elected anew, with a later epoch: it asks the members of both.
+// is elected anew, with a later epoch: it asks the members of both. A list that one node backs never replaces a group.
 func (g *Manager) choose(b *ballot) {
-	probes, backers := g.collect.probes, b.backers
-	for _, m := range b.members {
-		if g.find(m.ID) != nil { // a member of this group, which no earlier list names
-			backers--
-		}
-	}
-	if backers > g.hears(noMember) {
+	probes, backers := g.collect.probes, g.outside(b)
+	if backers > max(g.hears(noMember), 1) {
 		g.resign(nid.NID{}, g.epoch)
 		g.standby.list = wire.Order{Members: g.standby.list.Members}
 		g.standby.add(probes)
@@ -40,7 +47,9 @@ func (g *Manager) choose(b *ballot) {
 		return
 	}
 	g.collect.end()
-	g.collect.smaller, g.collect.smallerMembers = b.version, b.members
+	if backers == b.backers {
+		g.collect.smaller, g.collect.smallerMembers = b.version, b.members
+	}
 	for _, p := range probes {
 		if p.answered {
 			g.expel(p.ID)
