@@ -106,11 +106,10 @@ func (q *query) print(w io.Writer, answers []console.Answer) error {
 	case q.g.json:
 		return cli.JSON(w, newQueryDoc(q, answers))
 	case q.all || q.active || q.idle || q.errors:
-		q.printNodes(w, answers)
-	default:
-		fmt.Fprintf(w, "%s [%d] %s\n", q.batch, q.test, tally(answers).String())
+		return q.printNodes(w, answers)
 	}
-	return nil
+	_, err := fmt.Fprintf(w, "%s [%d] %s\n", q.batch, q.test, tally(answers).String())
+	return err
 }
 
 // shows reports whether the options choose a node.
@@ -120,13 +119,17 @@ func (q *query) shows(a *console.Answer) bool {
 }
 
 // printNodes prints a line for each client that the options choose.
-func (q *query) printNodes(w io.Writer, answers []console.Answer) {
+func (q *query) printNodes(w io.Writer, answers []console.Answer) error {
 	for i := range answers {
 		a := &answers[i]
-		if q.shows(a) {
-			fmt.Fprintf(w, "%v [%s]: %s\n", a.ID, stateText(a.State), activity(a))
+		if !q.shows(a) {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%v [%s]: %s\n", a.ID, stateText(a.State), activity(a)); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // activity returns the word of Lustre's tool for what a node does.

@@ -178,7 +178,9 @@ func (g *globals) unreadable(ctx context.Context, lines string, err error) error
 func (s *stat) lines(w io.Writer, _ bool) error {
 	for _, t := range s.targets {
 		if t.failed > 0 {
-			fmt.Fprintf(w, "Failed to stat on %d nodes\n", t.failed)
+			if _, err := fmt.Fprintf(w, "Failed to stat on %d nodes\n", t.failed); err != nil {
+				return err // so that the reports end
+			}
 		}
 		if t.rates.Nodes == 0 {
 			continue
