@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,8 +13,8 @@ import (
 type table struct {
 	Peers[int, int]
 	interval time.Duration
-	scans    int
-	gone     bool
+	scans    atomic.Int32
+	gone     atomic.Bool
 }
 
 func newTable() *table {
@@ -21,8 +22,8 @@ func newTable() *table {
 	t.Init(PeersConfig[int, int]{
 		Clock: machine.RealClock(), Make: func(id int) *int { return &id }, Interval: func() time.Duration { return t.interval },
 		Scan: func() {
-			t.scans++
-			t.Sweep(func(*int) bool { return t.gone })
+			t.scans.Add(1)
+			t.Sweep(func(*int) bool { return t.gone.Load() })
 		},
 	})
 	return t
@@ -38,15 +39,19 @@ func TestPeersOfCrowd(t *testing.T) {
 				t.Fatalf("peer %d is %d", id, *one)
 			}
 		}
+		p.mu.RLock()
 		full := p.table
+		p.mu.RUnlock()
 		time.Sleep(2500 * time.Millisecond)
-		if n := len(p.All()); n != crowd || p.scans != 2 {
-			t.Errorf("%d peers after %d scans, want %d and 2", n, p.scans, crowd)
+		synctest.Wait()
+		if n := len(p.All()); n != crowd || p.scans.Load() != 2 {
+			t.Errorf("%d peers after %d scans, want %d and 2", n, p.scans.Load(), crowd)
 		}
-		p.gone = true
+		p.gone.Store(true)
 		time.Sleep(time.Minute)
-		if len(p.All()) != 0 || p.most != 0 || p.scans != 3 {
-			t.Errorf("%d peers, most %d, after %d scans, want 3", len(p.All()), p.most, p.scans)
+		synctest.Wait()
+		if len(p.All()) != 0 || p.most != 0 || p.scans.Load() != 3 {
+			t.Errorf("%d peers, most %d, after %d scans, want 3", len(p.All()), p.most, p.scans.Load())
 		}
 		if full[0] = new(int); p.Find(0) != nil {
 			t.Error("the table is the one that the crowd has filled")
@@ -85,8 +90,9 @@ func TestPeersRescan(t *testing.T) {
 			t.Errorf("due at %v", due)
 		}
 		time.Sleep(time.Second + time.Millisecond)
-		if p.scans != 1 {
-			t.Errorf("%d scans", p.scans)
+		synctest.Wait()
+		if p.scans.Load() != 1 {
+			t.Errorf("%d scans", p.scans.Load())
 		}
 		p.End()
 	})
@@ -101,8 +107,9 @@ func TestPeersEnd(t *testing.T) {
 		p.After(time.Second, call)
 		p.After(2*time.Second, call).Stop()
 		time.Sleep(3 * time.Second)
+		synctest.Wait()
 		p.After(time.Second, call)
-		scans := p.scans
+		scans := p.scans.Load()
 		if !p.Begin(call) || calls != 2 || p.Ended() {
 			t.Errorf("%d calls, want 2; ended: %v", calls, p.Ended())
 		}
@@ -113,8 +120,9 @@ func TestPeersEnd(t *testing.T) {
 			t.Errorf("a second end: peers %v, first %v", peers, first)
 		}
 		time.Sleep(time.Minute)
-		if p.Begin(call) || calls != 2 || p.scans != scans || p.Get(2) != nil || !p.Ended() {
-			t.Errorf("after the end: %d calls, %d scans", calls, p.scans)
+		synctest.Wait()
+		if p.Begin(call) || calls != 2 || p.scans.Load() != scans || p.Get(2) != nil || !p.Ended() {
+			t.Errorf("after the end: %d calls, %d scans", calls, p.scans.Load())
 		}
 		p.Tasks.Done()
 		p.Tasks.Wait()
