@@ -21,14 +21,18 @@ func TestAlarm(t *testing.T) {
 		a.Set(0, 5*time.Second)
 		a.Set(0, 3*time.Second)
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		a.Set(clock.Now(), 0)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		a.Set(clock.Now(), 20*time.Second)
 		a.Set(clock.Now(), machine.Never)
 		time.Sleep(20 * time.Second)
+		synctest.Wait()
 		a.Set(clock.Now(), 40*time.Second)
 		a.Stop()
 		time.Sleep(20 * time.Second)
+		synctest.Wait()
 		if len(at) != 2 || at[0] != 3*time.Second || at[1] != 10*time.Second {
 			t.Errorf("called at %v, want 3s and 10s", at)
 		}
