@@ -104,8 +104,17 @@ func (a *asked) note(id *nid.ProcessID, to *nid.NID) {
 	case a.surplus(id) <= 0:
 	case i >= 0:
 		a.count(i, 1)
-	case len(a.went) < maxWent:
-		a.went = append(a.went, detour{*id, *to, 1})
+	default:
+		a.append(detour{*id, *to, 1})
+	}
+}
+
+// append adds an entry for messages to a.went. If a.went is full, the entry takes the place of one for early answers.
+func (a *asked) append(w detour) {
+	if len(a.went) < maxWent {
+		a.went = append(a.went, w)
+	} else if i := slices.IndexFunc(a.went, func(w detour) bool { return w.n < 0 }); i >= 0 {
+		a.went[i] = w
 	}
 }
 

@@ -3,6 +3,7 @@ package portals
 import (
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
@@ -64,5 +65,25 @@ func TestAskedBoundsEarlyAnswers(t *testing.T) {
 	}
 	if len(a.went) != maxWent || a.went[0].n != -maxEarly {
 		t.Errorf("%d entries, the first counts %d", len(a.went), a.went[0].n)
+	}
+}
+
+// TestAskedNotesBesideEarlyAnswers: early answers of one process from many NIDs do not keep an MD from noting to which NID
+// a message to another process went.
+func TestAskedNotesBesideEarlyAnswers(t *testing.T) {
+	spec.Covers(t, "PT-32")
+	id := nid.ProcessID{NID: nid.MustParse("10.9.0.2@tcp9"), PID: nid.LustrePID}
+	other := nid.ProcessID{NID: nid.MustParse("10.9.1.2@tcp9"), PID: nid.LustrePID}
+	rail := nid.MustParse("10.9.1.3@tcp9")
+	var a asked
+	for i := range uint32(maxWent + 2) {
+		from := nid.FromNumber(id.NID.Net(), i)
+		a.add(&id, wire.Put)
+		a.take(&id, &from, wire.Put, true)
+	}
+	a.add(&other, wire.Put)
+	a.note(&other, &rail)
+	if a.detour(&other, &rail) < 0 || len(a.went) != maxWent {
+		t.Errorf("%+v", a.went)
 	}
 }
