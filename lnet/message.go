@@ -35,7 +35,7 @@ type Message struct {
 	// it is, but for the hops, and it waits for no discovery.
 	Routed bool
 	// Recovery says that the message is a ping of just its destination NID, whose health is
-	// low.
+	// low, or at which there may be no node. Its failure lowers no health.
 	Recovery bool
 
 	peer    *peerNI

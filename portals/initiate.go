@@ -62,8 +62,8 @@ type GetRequest struct {
 	// time within which the REPLY must begin to arrive, see the package text; 0: response tracking, as the
 	// MD's options say.
 	Timeout time.Duration
-	// Recovery says that the Get is a recovery ping of just the NID of Target, whose health
-	// is low: it takes no other path, and its failure lowers no health.
+	// Recovery says that the Get is a ping of just the NID of Target, whose health is low, or at
+	// which there may be no node: it takes no other path, and its failure lowers no health.
 	Recovery bool
 }
 

@@ -81,11 +81,13 @@ func brief(err error) string {
 }
 
 // failures has the failure classes of the reasons whose class does not depend on the system's
-// error (lnet-semantics §15). An error of the peer on an established connection blames the peer;
-// LNet has LOCAL_ERROR there, by which a peer could lower the health of this node's NI.
+// error (lnet-semantics §15). An error of the peer, on an established connection or in its answer to
+// a HELLO, blames the peer; LNet has LOCAL_ERROR there, by which a peer could lower the health of this
+// node's NI.
 var failures = map[Reason]lnd.Failure{
 	ShuttingDown: lnd.FailureNone, BadHeader: lnd.FailureNone, DatagramTooLong: lnd.FailureNone, DatagramFailed: lnd.FailureNone,
 	ConnectTimeout: lnd.NetworkTimeout, SendTimeout: lnd.RemoteTimeout,
+	DialHelloBad: lnd.RemoteError, DialHelloPeer: lnd.RemoteError, DialHelloType: lnd.RemoteError, DialOtherVersion: lnd.RemoteError,
 	TooSoon: lnd.RemoteError, NoRoute: lnd.RemoteError,
 	ReceiveTimeout: lnd.RemoteError, CutMessage: lnd.RemoteError, PeerClosed: lnd.RemoteError,
 	PeerRestarted: lnd.RemoteError, ProtocolChanged: lnd.RemoteError,

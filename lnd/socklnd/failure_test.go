@@ -3,12 +3,14 @@ package socklnd_test
 import (
 	"io"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd"
+	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
 )
 
@@ -42,6 +44,11 @@ func TestFailureClasses(t *testing.T) {
 		"not dialled without permission":        {socklnd.TooSoon, failed(socklnd.NoReservedPort, syscall.EACCES), lnd.RemoteError},
 		"not dialled after the peer's failure":  {socklnd.TooSoon, failed(socklnd.ConnectFailed, syscall.ECONNREFUSED), lnd.RemoteError},
 		"closed instead of a HELLO":             {socklnd.DialHelloCut, io.EOF, lnd.RemoteDropped},
+		"no HELLO, or a bad one":                {socklnd.DialHelloBad, ksock.ErrMagic, lnd.RemoteError},
+		"another node answers":                  {socklnd.DialHelloPeer, nil, lnd.RemoteError},
+		"another type than was dialled":         {socklnd.DialHelloType, nil, lnd.RemoteError},
+		"refused in another version":            {socklnd.DialOtherVersion, nil, lnd.RemoteError},
+		"refused":                               {socklnd.DialRefused, nil, lnd.RemoteDropped},
 		"reset while it reads":                  {socklnd.ReadFailed, syscall.ECONNRESET, lnd.RemoteDropped},
 		"reset while it writes":                 {socklnd.WriteFailed, syscall.ECONNRESET, lnd.RemoteDropped},
 		"the peer had closed":                   {socklnd.WriteFailed, syscall.EPIPE, lnd.RemoteError},
@@ -63,6 +70,20 @@ func TestFailureClasses(t *testing.T) {
 		e := socklnd.NewError(c.why, nid.ProcessID{}, c.err)
 		if got := lnd.FailureOf(e); got != c.want {
 			t.Errorf("%s (%v): %v, want %v", name, e, got, c.want)
+		}
+	}
+}
+
+// TestAnswersBlameThePeer (HV-2): whatever a peer answers to the HELLO of a dial, this node's NI is not to blame. Otherwise
+// anything that listens at the peer's address could lower the NI's health.
+func TestAnswersBlameThePeer(t *testing.T) {
+	spec.Covers(t, "HV-2")
+	remote := []lnd.Failure{lnd.RemoteError, lnd.RemoteDropped, lnd.RemoteTimeout}
+	for why := socklnd.DialHelloCut; why <= socklnd.DialOtherVersion; why++ {
+		for _, err := range []error{nil, ksock.ErrMagic, io.EOF} {
+			if got := lnd.FailureOf(socklnd.NewError(why, nid.ProcessID{}, err)); !slices.Contains(remote, got) {
+				t.Errorf("%v (%v): %v", why, err, got)
+			}
 		}
 	}
 }

@@ -40,6 +40,7 @@ func (a *Agent) sendPing(s engine.Send, target nid.ProcessID) error {
 	}
 	return a.table.Get(portals.GetRequest{
 		Self: s.From, MD: md, Target: target, Portal: wire.PingPortal, MatchBits: wire.PingMatchBits,
+		Recovery: s.Probe,
 	})
 }
 

@@ -120,6 +120,7 @@ type Done struct {
 type Send struct {
 	Exchange uint64  // ID of the exchange, which the answer has, too
 	Push     bool    // true: a push; false: a ping
+	Probe    bool    // the ping is a probe: it has to go to just the NID To, and its failure shows nothing about any NI
 	From     nid.NID // local NID; the zero NID leaves the choice to LNet
 	To       nid.NID // NID of the peer
 	Room     int     // for a ping: bytes of memory for the answer

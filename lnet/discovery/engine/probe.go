@@ -138,7 +138,7 @@ func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
 	m.plan(p)
 	// The answer lists all NIDs of the node, so it needs as much room as the largest info of p.
 	room := max(p.room, wire.PingInfoSize(wire.MinPingEntries))
-	out.Sends = append(out.Sends, Send{Exchange: m.last, To: r.NID, Room: room})
+	out.Sends = append(out.Sends, Send{Exchange: m.last, Probe: true, To: r.NID, Room: room})
 }
 
 // beginPatience makes the discovery of p wait for its probes, for probePatience from now. If it waits
