@@ -101,6 +101,7 @@ func (w *writer) tick() {
 func (w *writer) lingers() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.ending = false
 	if !w.coalesces() {
 		return false
 	}

@@ -35,7 +35,7 @@ type conn struct {
 	loop     readloop.Loop
 	rxMsgs   atomic.Uint64
 	rxBytes  atomic.Uint64
-	midway   atomic.Bool // the reader has received only part of a message
+	midway   atomic.Bool // the reader waits for the rest of a message, of which a part has come
 	tx       writer
 	txMsgs   atomic.Uint64
 	txBytes  atomic.Uint64

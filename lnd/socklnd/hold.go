@@ -54,7 +54,6 @@ func (h *held) recv() {
 // is given back. If the connection ends before Recv is called, hold asks lnet to give the message up,
 // and returns false if lnet does so.
 func (r *reader) hold() bool {
-	r.c.midway.Store(false)
 	select {
 	case <-r.held.wait():
 		return true

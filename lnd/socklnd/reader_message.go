@@ -70,6 +70,7 @@ func (r *reader) spoilt() bool { return r.sums && r.sum != r.want }
 // acknowledges cookie, if there is one.
 func (r *reader) handUp(cookie uint64) *Error {
 	d, ni := &r.d, r.c.peer.ni
+	r.stopWaiting()
 	r.offer(cookie)
 	answer, refused := ni.up.Parse(d)
 	d.Data = nil
@@ -119,6 +120,7 @@ func (r *reader) complete(err *Error) *Error {
 	if r.leftPart {
 		return err
 	}
+	r.stopWaiting()
 	d, ni := &r.d, r.c.peer.ni
 	if err == nil && r.spoilt() {
 		err = r.error(BadChecksum, nil)
@@ -132,6 +134,14 @@ func (r *reader) complete(err *Error) *Error {
 	}
 	ni.up.Delivered(d, nil)
 	return nil
+}
+
+// stopWaiting notes that the reader waits for nothing. It is called before each upcall that may run
+// handlers: the peer is not to blame if a handler takes longer than sock_timeout, and no byte is read meanwhile.
+func (r *reader) stopWaiting() {
+	if r.c.midway.Load() {
+		r.c.midway.Store(false)
+	}
 }
 
 // lnetHeader parses the LNet header and begins the Delivery.

@@ -110,11 +110,12 @@ func (c *conn) stuck(now time.Duration) Reason {
 	return ReasonNone
 }
 
-// busy reports whether messages or NOOPs wait for the socket.
+// busy reports whether messages or NOOPs wait for the socket. Those that wait for a handler of this node do not: the reader
+// has corked the connection, or the goroutine that writes finalizes what has left.
 func (w *writer) busy() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.writing && !w.corked
+	return w.writing && !w.corked && !w.ending
 }
 
 // minPingInterval is the least time between keepalives to a silent peer (socklnd

@@ -33,6 +33,7 @@ type writer struct {
 	answers   bool      // a drain is scheduled, and the reader writes in its place if it ends its batch first; guarded by mu
 	queued    int64     // bytes of messages taken for sending, until they have left; guarded by mu
 	buffered  buffered  // inline messages in batches whose ends are not reported yet; guarded by mu
+	ending    bool      // the goroutine that owns the sending side finalizes messages; guarded by mu
 	closed    error     // why nothing is sent any more; guarded by mu
 	alone     bool      // the reader has ended, so the writer closes the capture when it ends; guarded by mu
 
@@ -143,6 +144,7 @@ func (w *writer) Flush() {
 // another goroutine continues.
 func (w *writer) proceed() {
 	w.mu.Lock()
+	w.ending = false
 	if w.empty() {
 		w.rest()
 		return
@@ -295,6 +297,7 @@ func (w *writer) finish(b *batch, err error) {
 	}
 	ni := w.c.peer.ni
 	w.mu.Lock()
+	w.ending = true
 	w.queued -= b.size
 	if err == nil {
 		messages := len(b.records) + b.copies
