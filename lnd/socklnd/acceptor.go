@@ -18,6 +18,7 @@ import (
 // tap, and counts and logs a refusal, so that each refusal is counted once.
 type acceptor struct {
 	cfg      Config
+	opener   *NI // the NI that has opened the listener: accepted connections have the socket options of its configuration, which is cfg
 	clock    machine.Clock
 	listener net.Listener
 	closed   chan struct{}  // closed when the listener is closed
@@ -33,7 +34,7 @@ type acceptor struct {
 // newAcceptor returns an acceptor for ni. The acceptor accepts nothing until its caller starts run.
 func newAcceptor(ni *NI, l net.Listener) *acceptor {
 	return &acceptor{
-		cfg: ni.cfg, clock: ni.clock, listener: l, closed: make(chan struct{}),
+		cfg: ni.cfg, opener: ni, clock: ni.clock, listener: l, closed: make(chan struct{}),
 		nis: []*NI{ni}, oldest: ni,
 		handshakes: handshakes{
 			max: ni.cfg.MaxHandshakes, maxPerAddr: ni.cfg.MaxHandshakesPerAddr,

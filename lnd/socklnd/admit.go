@@ -111,6 +111,9 @@ func (a *acceptor) serve(h *handshake) *refusal {
 	if ni == nil {
 		return &refusal{why: ForeignNID, err: errors.New(want.String())}
 	}
+	if ni != a.opener {
+		ni.cfg.sockets().retune(h.net, a.cfg.sockets())
+	}
 	return ni.serve(h.shake, func() bool { return a.settle(h) })
 }
 

@@ -56,12 +56,28 @@ type tunedListener struct {
 func (l *tunedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err == nil {
-		l.opts.tune(c)
-		if tc, ok := c.(*net.TCPConn); ok {
-			_ = tc.SetKeepAliveConfig(l.opts.keepalive) // set here, because a listener from Config.Bind may not set it
-		}
+		l.opts.tuneAccepted(c)
 	}
 	return c, err
+}
+
+// tuneAccepted tunes an accepted connection. It sets the TCP keepalive, because a listener from Config.Bind may not set it.
+func (o socketOptions) tuneAccepted(c net.Conn) {
+	o.tune(c)
+	if tc, ok := c.(*net.TCPConn); ok {
+		_ = tc.SetKeepAliveConfig(o.keepalive)
+	}
+}
+
+// retune tunes an accepted connection again, which has the options of another NI, the one that opened the listener. The
+// sizes of its buffers stay: they belong to the listener.
+func (o socketOptions) retune(c net.Conn, was socketOptions) {
+	o.tuneAccepted(c)
+	if tc, ok := c.(*net.TCPConn); ok && o.tos <= 0 && was.tos > 0 {
+		if rc, err := tc.SyscallConn(); err == nil {
+			setTOS(tc, rc, 0)
+		}
+	}
 }
 
 // dial connects from local, whose port may be 0.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 )
@@ -41,6 +42,60 @@ func TestSocketOptions(t *testing.T) {
 			{"user timeout", unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 49000},
 			{"tx_buffer_size", unix.SOL_SOCKET, unix.SO_SNDBUF, 2 * 100000}, // the kernel doubles the value
 			{"rx_buffer_size", unix.SOL_SOCKET, unix.SO_RCVBUF, 2 * 200000},
+		})
+	}
+}
+
+// TestOptionsOfSharedListener: the NIs of two nets on one address share a listener. A connection that it accepts has the
+// options of the NI that the peer has dialled, and not those of the NI that opened the listener.
+func TestOptionsOfSharedListener(t *testing.T) {
+	for name, c := range map[string]struct {
+		first  Config // configuration of the driver, and so of the first NI
+		second func(*lnd.Config)
+		want   []sockopt
+	}{
+		"time-out of LNet": {
+			Config{},
+			func(c *lnd.Config) { c.Tunables.Timeout = 7 * time.Second },
+			[]sockopt{{"user timeout", unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 7000}},
+		},
+		"set for the second": {
+			Config{},
+			func(c *lnd.Config) {
+				c.LND = map[string]int{"sock_timeout": 9, "keepalive_idle": 0, "nagle": 1, "tos": 0x48, "control_tos": -1}
+			},
+			[]sockopt{
+				{"user timeout", unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 9000},
+				{"keepalive", unix.SOL_SOCKET, unix.SO_KEEPALIVE, 0},
+				{"nodelay", unix.IPPROTO_TCP, unix.TCP_NODELAY, 0},
+				{"tos", unix.IPPROTO_IP, unix.IP_TOS, 0x48},
+			},
+		},
+		"set for the first": {
+			Config{SockTimeout: 9 * time.Second, KeepaliveIdle: -1, Nagle: true, TOS: 0x48},
+			func(c *lnd.Config) {
+				c.LND = map[string]int{"sock_timeout": 0, "keepalive_idle": 20, "nagle": 0, "tos": -1, "control_tos": -1}
+			},
+			[]sockopt{
+				{"user timeout", unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 49000},
+				{"keepalive", unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+				{"keepalive_idle", unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 20},
+				{"nodelay", unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
+				{"tos", unix.IPPROTO_IP, unix.IP_TOS, 0},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newTCPFabric()
+			d, _ := startNets(t, f.config(c.first), "127.0.0.1", 0)
+			second := startOn(t, d, "127.0.0.1", onNet(1), c.second)
+			dialler := start(t, "127.0.0.2", f.config(Config{}), onNet(1))
+			dialler.put(second.id(), pattern(4096))
+			second.wantArrivals(1)
+			second.awaitConns(3)
+			for _, ctype := range []ksock.ConnType{ksock.Control, ksock.BulkIn, ksock.BulkOut} {
+				wantOptions(t, second, ctype, c.want)
+			}
 		})
 	}
 }

@@ -34,6 +34,13 @@ func (o socketOptions) dial(ctx context.Context, local, remote netip.AddrPort) (
 	return c, err
 }
 
+// retune gives an accepted connection, which has the keepalive of the NI that opened the listener, that of another NI.
+func (o socketOptions) retune(c net.Conn, _ socketOptions) {
+	if tc, ok := c.(*net.TCPConn); ok {
+		_ = tc.SetKeepAliveConfig(o.keepalive)
+	}
+}
+
 // tuneControl does nothing on this system.
 func (o socketOptions) tuneControl(net.Conn) {}
 
