@@ -177,7 +177,7 @@ func (n *Node) SetPinger(f func(nid.NID)) { n.pinger.Store(&f) }
 // pingsOfNet is how many nodes of a silent net are pinged; local policy.
 const pingsOfNet = 3
 
-// pingNet pings the nodes of a net that were heard last.
+// pingNet pings the nodes of a net that were heard last, but none beyond a gateway on that net.
 func (n *Node) pingNet(net nid.Net) {
 	ping := n.pinger.Load()
 	if ping == nil {
@@ -185,7 +185,7 @@ func (n *Node) pingNet(net nid.Net) {
 	}
 	var list []*peerNI
 	for _, p := range n.peers.all() {
-		if p.ni.cfg.Net == net {
+		if p.ni.cfg.Net == net && !p.beyond() {
 			list = append(list, p)
 		}
 	}
