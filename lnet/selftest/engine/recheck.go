@@ -9,14 +9,8 @@ import (
 // console, or a destination of its tests, is no longer allowed. It gives up a Join with a console that
 // is no longer allowed. Requests that arrive later are checked anyway.
 func (n *Node) recheck() {
-	n.waiting = slices.DeleteFunc(n.waiting, func(q request) bool {
-		if n.cfg.Allow(q.peer.NID) {
-			return false
-		}
-		n.stats.NotAllowed++
-		n.drop()
-		return true
-	})
+	n.waiting = n.ofAllowed(n.waiting)
+	n.brw.waiting = n.ofAllowed(n.brw.waiting)
 	if j := n.joining; j != nil && !n.cfg.Allow(j.in.Peer.NID) {
 		n.stats.NotAllowed++
 		n.do(Effect{Kind: DoCancel, ID: j.id})
@@ -31,6 +25,19 @@ func (n *Node) recheck() {
 		n.end()
 		n.do(Effect{Kind: DoTellEnd, Peer: s.maker})
 	}
+	n.nextBRW() // requests may have waited behind one that is dropped
+}
+
+// ofAllowed drops the requests of nodes that are not allowed, and returns the others.
+func (n *Node) ofAllowed(waiting []request) []request {
+	return slices.DeleteFunc(waiting, func(q request) bool {
+		if n.cfg.Allow(q.peer.NID) {
+			return false
+		}
+		n.stats.NotAllowed++
+		n.drop()
+		return true
+	})
 }
 
 // allows reports whether the console of a session and all destinations of its tests are allowed.

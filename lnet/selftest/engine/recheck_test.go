@@ -72,3 +72,36 @@ func TestWaitingNoLongerAllowed(t *testing.T) {
 		t.Errorf("%d replies, %+v", len(l.replies)-before, got)
 	}
 }
+
+// TestBulkNoLongerAllowed: BRW requests that wait for memory are dropped when their client is no longer allowed. A
+// request of another client that has waited behind them is served at once.
+func TestBulkNoLongerAllowed(t *testing.T) {
+	spec.Covers(t, "ST-12")
+	var list nid.NID
+	l := newLab(t, engine.Config{MaxBulk: 2 << 20, Allow: func(id nid.NID) bool { return id != list }}, node1)
+	moves := l.keep(engine.DoPut)
+	read := func(client string, length uint32) {
+		l.console = process(client)
+		l.read(length)
+	}
+	read("10.0.0.1@tcp", 1<<20)
+	read("10.0.0.1@tcp", 4096) // waits: the client has used its share
+	read("10.0.0.2@tcp", 1<<19)
+	read("10.0.0.3@tcp", 1<<20) // waits: not enough memory is left
+	read("10.0.0.4@tcp", 4096)  // waits behind the request of 10.0.0.3
+	check := func(when string, transfers int, refused uint64) {
+		t.Helper()
+		if got := l.nodes[node1.NID].Stats(); len(*moves) != transfers || got.NotAllowed != refused || uint64(got.Dropped) != refused {
+			t.Errorf("%s: %d transfers, want %d; %+v, want %d dropped", when, len(*moves), transfers, got, refused)
+		}
+	}
+	check("all are allowed", 2, 0)
+	list = nid.MustParse("10.0.0.3@tcp")
+	l.step(node1.NID, engine.Input{Kind: engine.Recheck})
+	check("10.0.0.3 is no longer allowed", 3, 1)
+	list = nid.MustParse("10.0.0.1@tcp")
+	l.step(node1.NID, engine.Input{Kind: engine.Recheck})
+	l.console = (*moves)[0].Peer
+	l.step(node1.NID, engine.Input{Kind: engine.Moved, ID: (*moves)[0].ID})
+	check("10.0.0.1 is no longer allowed", 3, 2)
+}
