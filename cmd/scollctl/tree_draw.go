@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -44,13 +45,23 @@ func (o *drawing) draw(w io.Writer, g *grown) (err error) {
 	return b.Flush()
 }
 
+// file writes a picture to a file, unless there is an error in drawing it: the file then stays as it is. A regular
+// file that could not be written to the end is removed. Anything else stays: root could otherwise remove a device.
 func (o *drawing) file(g *grown) error {
+	var picture bytes.Buffer
+	if err := drawSVG(&picture, g); err != nil {
+		return err
+	}
 	f, err := os.Create(o.svg)
 	if err != nil {
 		return cli.Hint(err, "choose a file that can be written with --svg")
 	}
-	if err = cmp.Or(drawSVG(f, g), f.Close()); err != nil {
-		_ = os.Remove(o.svg)
+	_, err = f.Write(picture.Bytes())
+	if err = cmp.Or(err, f.Close()); err == nil {
+		return nil
+	}
+	if is, missing := os.Lstat(o.svg); missing == nil && is.Mode().IsRegular() {
+		_ = os.Remove(o.svg) // an error of Remove is ignored: it would hide err
 	}
 	return err
 }
