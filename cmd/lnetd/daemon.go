@@ -57,8 +57,11 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, state *state
 	defer hangups.stop()
 	manager := service.New(env.Getenv, logs.Logger)
 	p := &process{env: env, cfg: cfg, log: logs.Logger, manager: manager, sockets: manager.Sockets(inherited), state: state}
-	if err := p.open(ctx, loaded); err != nil {
+	if err := p.open(loaded); err != nil {
 		return err
+	}
+	if err := importLNetConf(ctx, p.log, p.node, loaded); err != nil {
+		return errors.Join(unlessToldToEnd(ctx, p.log, err), p.close(), p.socket.Close())
 	}
 	settings := daemon.NewSettings(loaded, p.node, logs)
 	settings.Load, settings.Begin, settings.End = load, manager.Reloading, p.ready
@@ -73,7 +76,7 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, state *state
 }
 
 // open opens the control socket, the tap and the node. After an error nothing is open.
-func (p *process) open(ctx context.Context, loaded *config.Loaded) (err error) {
+func (p *process) open(loaded *config.Loaded) (err error) {
 	for _, w := range loaded.Warnings {
 		p.log.Warn(w.Text, slog.String("file", w.File), slog.Int("line", w.Line))
 	}
@@ -91,9 +94,6 @@ func (p *process) open(ctx context.Context, loaded *config.Loaded) (err error) {
 	})
 	if err != nil {
 		return errors.Join(err, p.tap.close(), p.socket.Close())
-	}
-	if err := importLNetConf(ctx, p.log, p.node, loaded); err != nil {
-		return errors.Join(err, p.close(), p.socket.Close())
 	}
 	return nil
 }

@@ -63,6 +63,16 @@ func importLNetConf(ctx context.Context, log *slog.Logger, n *node.Node, l *conf
 	return nil
 }
 
+// unlessToldToEnd returns an error of importLNetConf. If ctx has ended, it logs the error and returns nil, because the
+// end of ctx has interrupted the import: a daemon that is told to end while it starts has not failed.
+func unlessToldToEnd(ctx context.Context, log *slog.Logger, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	log.Info("told to end before the configuration was imported", slog.Any("err", err))
+	return nil
+}
+
 // removeRetuned stops the NIs for which the file has other tunables, because this file takes
 // precedence over the others. Applying the file then starts these NIs again, with its tunables.
 func removeRetuned(ctx context.Context, log *slog.Logger, e *node.Editor, f *tree.File, path string) error {
