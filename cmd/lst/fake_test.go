@@ -28,6 +28,7 @@ type daemon struct {
 	deleted []string // names of deleted groups; guarded by mu
 	busy    int      // number of requests to delete a group that will fail because a command uses it; guarded by mu
 	none    bool     // there is no group; guarded by mu
+	down    int      // number of nodes of the group, none of which is active; guarded by mu
 }
 
 // says returns an operation of the console for which nodes give the same answers each time.
@@ -75,7 +76,7 @@ func (d *daemon) routes() []control.Route {
 			if d.none {
 				return console.Group{}, cli.Errnof(syscall.ENOENT, "there is no group %s", r.Name)
 			}
-			return console.Group{Name: r.Name}, nil
+			return console.Group{Name: r.Name, Counts: console.Counts{Down: d.down, Total: d.down}}, nil
 		}),
 		selftest.OpDeleteGroup.Do(func(_ context.Context, r group) ([]console.Answer, error) {
 			d.mu.Lock()

@@ -51,7 +51,8 @@ type adder struct {
 	c    *cobra.Command
 	name string
 	doc  groupChangeDoc
-	code int // exit code for the last argument with nodes
+	made bool // this command has made the group; false: it is not known whether it has
+	code int  // exit code for the last argument with nodes
 }
 
 func (a *adder) run(expressions []string) error {
@@ -62,6 +63,7 @@ func (a *adder) run(expressions []string) error {
 	if err != nil {
 		return cmp.Or(a.deleteEmpty(), err) // the interrupted request may have made the group, which must not stay
 	}
+	a.made = true
 	for _, e := range expressions {
 		if err = a.add(e); err != nil {
 			break
@@ -113,8 +115,9 @@ const deleteLimit = 10 * time.Second
 const deletePause = 20 * time.Millisecond
 
 // deleteEmpty deletes the group if none of its nodes is in the session. After an interrupt there may be
-// no group, which is no error. The console's interrupted command may still use the group, and then
-// deleteEmpty tries again.
+// no group, which is no error. Or there may be a group that was made before this command: one with nodes
+// stays, as the interrupted request can only have made one without nodes. The console's interrupted command
+// may still use the group, and then deleteEmpty tries again.
 func (a *adder) deleteEmpty() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.c.Context()), deleteLimit)
 	defer cancel()
@@ -125,7 +128,7 @@ func (a *adder) deleteEmpty() error {
 		return nil
 	case err != nil:
 		return refusal(err, "group", "Failed to add group "+a.name)
-	case group.Counts.Active > 0:
+	case group.Counts.Active > 0, !a.made && group.Counts.Total > 0:
 		return nil
 	}
 	if _, err := fmt.Fprintf(a.c.ErrOrStderr(), "No nodes added successfully, deleting group %s\n", a.name); err != nil {

@@ -37,7 +37,8 @@ func TestLeavers(t *testing.T) {
 }
 
 // TestInterruptedAdd: add_group deletes an empty group also after an interrupt, whatever the
-// console is doing then. The console's interrupted command may still use the group for a moment.
+// console is doing then. The console's interrupted command may still use the group for a moment. A group with nodes that
+// was there before stays, although none of its nodes is in the session.
 func TestInterruptedAdd(t *testing.T) {
 	spec.Covers(t, "ST-43")
 	waits := func(interrupt func()) func(context.Context) {
@@ -61,6 +62,8 @@ func TestInterruptedAdd(t *testing.T) {
 		{"the command still uses the group", func(d *daemon, interrupt func()) { d.run, d.busy = hangs(interrupt), 2 }, 1},
 		{"while the group is made", func(d *daemon, interrupt func()) { d.add = waits(interrupt) }, 1},
 		{"before the group is made", func(d *daemon, interrupt func()) { d.add, d.none = waits(interrupt), true }, 0},
+		{"the group with a node was there", func(d *daemon, interrupt func()) { d.add, d.down = waits(interrupt), 1 }, 0},
+		{"a node of the group is down", func(d *daemon, interrupt func()) { d.run, d.down = hangs(interrupt), 1 }, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
