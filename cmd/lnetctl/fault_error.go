@@ -22,8 +22,10 @@ func (f *faultFlags) badRule(k faultrule.Kind, err error) error {
 		return textError(exitNegative, usage, "unknown health error %s", strings.Join(f.Errors, ","))
 	case strings.HasPrefix(text, "--source"):
 		return textError(exitInvalid, usage, "Invalid NID: %s", f.Source)
-	case strings.HasPrefix(text, "--"):
+	case strings.HasPrefix(text, "--dest"):
 		return textError(exitInvalid, usage, "Invalid NID: %s", f.Dest)
+	case strings.HasPrefix(text, "--local_nid"):
+		return textError(exitInvalid, usage, "Invalid NID: %s", f.Local)
 	case f.Source == "" || f.Dest == "":
 		return textError(exitNegative, usage, "Please provide both source and destination of %v rule", k)
 	case (f.Rate == 0) == (f.interval.value == 0):
