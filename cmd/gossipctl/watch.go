@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ type watcher struct {
 	g       *globals
 	out     io.Writer
 	started bool
-	last    time.Time // time of the last change that was shown
+	last    gossip.Change // the last change that was shown; its zero value is none
 	recent  []gossip.Change
 }
 
@@ -61,18 +62,39 @@ func (w *watcher) look(ctx context.Context, show func(statusDoc, []gossip.Change
 	if err != nil {
 		return err
 	}
-	first := 0
-	for first < len(changes) && !changes[first].Time.After(w.last) {
-		first++
-	}
-	if len(changes) > 0 {
-		w.last = changes[len(changes)-1].Time
-	}
-	if err := show(doc, changes[first:]); err != nil {
+	if err := show(doc, w.fresh(changes)); err != nil {
 		return err
 	}
 	w.started = true
 	return nil
+}
+
+// fresh returns the changes after the last one that an earlier call has returned. It looks for that change itself, since
+// comparing times would be wrong after the system's clock was set: the changes of the running agent then have other
+// times. Times matter only if that change is no longer in the history.
+func (w *watcher) fresh(changes []gossip.Change) []gossip.Change {
+	if len(changes) == 0 {
+		return nil
+	}
+	last := w.last
+	w.last = changes[len(changes)-1]
+	for _, seen := range []func(*gossip.Change) bool{
+		func(c *gossip.Change) bool { return c.Time.Equal(last.Time) && sameEvent(c, &last) },
+		func(c *gossip.Change) bool { return sameEvent(c, &last) },
+		func(c *gossip.Change) bool { return !c.Time.After(last.Time) },
+	} {
+		for i := range slices.Backward(changes) {
+			if seen(&changes[i]) {
+				return changes[i+1:]
+			}
+		}
+	}
+	return changes
+}
+
+// sameEvent reports whether two changes are the same one, apart from their times.
+func sameEvent(a, b *gossip.Change) bool {
+	return a.Clock == b.Clock && a.Event == b.Event && a.NID == b.NID && a.Aliveness == b.Aliveness
 }
 
 // line prints a line for each change. At the beginning, it prints a line for the present state.
