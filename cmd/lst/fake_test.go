@@ -21,7 +21,9 @@ type daemon struct {
 	tests                  []console.TestInfo // tests of each batch; nil: one that sends no RPC
 	remove                 []console.Answer   // what nodes answer when they are told to leave the session
 	removeNodes            func(context.Context, selftest.GroupRequest) ([]console.Answer, error)
-	add                    func(context.Context) // called when a group is made; nil: no function is called
+	add                    func(context.Context)  // called when a group is made; nil: no function is called
+	others                 func() []console.Batch // batches besides the one of a command; nil: none
+	queryOther             func() uint32          // returns how many tests of another batch a client runs
 
 	mu      sync.Mutex
 	stops   int      // number of requests to stop a batch; guarded by mu
@@ -45,15 +47,21 @@ func (d *daemon) routes() []control.Route {
 	type batch = selftest.BatchRequest
 	type group = selftest.GroupRequest
 	return []control.Route{
-		selftest.OpBatch.Do(func(_ context.Context, r selftest.Named) (console.Batch, error) {
-			if d.tests != nil {
-				return console.Batch{Name: r.Name, Tests: d.tests}, nil
+		selftest.OpBatches.Do(func(context.Context, control.None) ([]console.Batch, error) {
+			if d.others == nil {
+				return nil, nil
 			}
-			return console.Batch{Name: r.Name, Tests: []console.TestInfo{{Test: console.Test{Loop: 1}}}}, nil
+			return d.others(), nil
 		}),
+		selftest.OpBatch.Do(func(_ context.Context, r selftest.Named) (console.Batch, error) { return d.batch(r.Name), nil }),
 		selftest.OpAddBatch.Do(func(context.Context, batch) error { return nil }),
 		selftest.OpRun.Do(func(ctx context.Context, _ batch) ([]console.Answer, error) { return d.run(ctx) }),
-		selftest.OpQuery.Do(func(ctx context.Context, _ batch) ([]console.Answer, error) { return d.query(ctx) }),
+		selftest.OpQuery.Do(func(ctx context.Context, r batch) ([]console.Answer, error) {
+			if strings.HasPrefix(r.Batch, "other") {
+				return []console.Answer{{ID: at(1), Active: d.queryOther()}}, nil
+			}
+			return d.query(ctx)
+		}),
 		selftest.OpStat.Do(func(ctx context.Context, _ selftest.AskRequest) ([]console.Answer, error) { return d.stat(ctx) }),
 		selftest.OpStop.Do(func(ctx context.Context, _ batch) ([]console.Answer, error) {
 			d.mu.Lock()
@@ -89,6 +97,18 @@ func (d *daemon) routes() []control.Route {
 			return d.remove, nil
 		}),
 	}
+}
+
+// batch returns a batch with its tests. Its client is the first node, or the second one if its name ends in "2".
+func (d *daemon) batch(name string) console.Batch {
+	b := console.Batch{Name: name, Clients: []console.Node{{ID: at(1)}}, Tests: []console.TestInfo{{Test: console.Test{Loop: 1}}}}
+	if strings.HasSuffix(name, "2") {
+		b.Clients[0].ID = at(2)
+	}
+	if d.tests != nil {
+		b.Tests = d.tests
+	}
+	return b
 }
 
 // lst runs a command against the daemon.

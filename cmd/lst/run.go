@@ -21,6 +21,7 @@ func runCommand(g *globals) *cobra.Command {
 		Use: "run [--timeout SECONDS] [--wait] [BATCH]", Short: "Start the tests of a batch",
 		Long: `Starts all tests of a batch. With --wait the command shows how far they are and ends
 when they have ended, with 1 if one of their RPCs failed or was not sent. That needs tests with a --loop.
+RPCs and errors of other batches that run on the same clients are counted, too; a warning names such a batch.
 If it ends before them, after an interrupt or an error, it stops the batch.`,
 		Example:     "  lst run b\n  lst run --wait b",
 		Annotations: usageText("run [--timeout TIME] [NAME]"),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,8 +34,10 @@ type waiter struct {
 	batch   string
 	limit   time.Duration // time for the answer of a node
 	clients progress
-	began   time.Time
+	beside  beside
+	began   time.Time // when the batch was started; zero: it has not been started
 	bar     progressBar
+	stderr  io.Writer
 	answers []console.Answer // answers of the clients to the latest query
 	stats   []console.Answer // answers of the clients to the latest question for their counters
 
@@ -60,7 +63,7 @@ func (g *globals) runToEnd(c *cobra.Command, name string, limit time.Duration) e
 	if err != nil {
 		return err
 	}
-	w := &waiter{g: g, batch: name, limit: limit, bar: progressBar{total: total}}
+	w := &waiter{g: g, batch: name, limit: limit, bar: progressBar{total: total}, beside: newBeside(&b), stderr: c.ErrOrStderr()}
 	if cli.IsTerminal(c.ErrOrStderr()) && !g.json {
 		w.bar.w = c.ErrOrStderr()
 	}
@@ -116,8 +119,11 @@ func expected(b *console.Batch) (total uint64, err error) {
 	return total, nil
 }
 
-// look asks the clients of the batch for their counters.
+// look asks the clients of the batch for their counters. It warns of other batches that count, too.
 func (w *waiter) look(ctx context.Context) error {
+	if err := w.warn(ctx); err != nil {
+		return err
+	}
 	answers, err := w.g.counters(ctx, console.Target{Batch: w.batch}, w.limit)
 	if err != nil {
 		return refusal(err, "batch", "Failed to query batch")

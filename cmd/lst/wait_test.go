@@ -63,3 +63,40 @@ func TestNotRun(t *testing.T) {
 		})
 	}
 }
+
+// TestBeside: run --wait warns once of each other batch that runs on its clients, from before its start or from later
+// on, because the RPCs of both are counted.
+func TestBeside(t *testing.T) {
+	spec.Covers(t, "ST-45")
+	const warning = "warning: batch other runs on the same clients: its RPCs and errors are counted, too\n"
+	for name, c := range map[string]struct {
+		other  string
+		from   int64  // number of the request for batches from which on the other batch runs
+		active uint32 // number of its tests that a client runs
+		stderr string
+	}{
+		"runs before":                 {"other", 1, 1, warning},
+		"has ended, and not queried":  {"other", 1, 0, ""},
+		"starts later":                {"other", 2, 1, warning},
+		"starts later, and has ended": {"other", 2, 0, warning},
+		"other clients":               {"other2", 1, 1, ""},
+		"the batch itself":            {"b", 2, 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, asked, ended := newDaemon(), new(atomic.Int64), new(atomic.Bool)
+			d.others = func() []console.Batch {
+				return []console.Batch{{Name: "idle"}, {Name: c.other, Running: asked.Add(1) >= c.from && !ended.Load()}}
+			}
+			d.queryOther = func() uint32 {
+				ended.Store(c.active == 0)
+				return c.active
+			}
+			d.stat = counts([2]int{5, 0}, [2]int{6, 0})
+			d.queryOnce(func() {}, console.Answer{ID: at(1), Active: 1})
+			if _, stderr, code := d.lst(t.Context(), t, "run", "--wait", "b"); stderr != c.stderr || code != 0 || asked.Load() < 2 {
+				t.Errorf("%q, exit code %d after %d requests for batches", stderr, code, asked.Load())
+			}
+		})
+	}
+}
