@@ -64,7 +64,7 @@ func (m *Machine) dispatched(d *wire.Dispatch) {
 	case m.cfg.Supervisor && (d.Kind == wire.Register || d.Kind == wire.Unregister):
 		m.supervisor.register(m, d)
 	case m.cfg.Supervisor && d.Kind == wire.Query:
-		m.dispatch(d.From, m.supervisor.answer(d.Zone, d.Number), false)
+		m.queried(d)
 	default:
 		m.stats.StrayDispatches++
 	}

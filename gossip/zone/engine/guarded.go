@@ -27,6 +27,7 @@ type guarded struct {
 // registered is a delegate that has registered.
 type registered struct {
 	wire.Named
+	speaker
 	activation, registration uint64
 	size                     uint32
 	hash                     uint64
@@ -35,11 +36,11 @@ type registered struct {
 
 // admit adds a delegate that registers, or removes one that says goodbye. The result ok is
 // false if there is no room. The result late is true if the message is from an earlier incarnation;
-// such a message changes nothing.
-func (g *guarded) admit(d *wire.Dispatch, now time.Duration) (ok, late bool) {
+// such a message changes nothing, unless it is a registration and the first message that comes from a NID of the delegate.
+func (g *guarded) admit(d *wire.Dispatch, by speaker, now time.Duration) (ok, late bool) {
 	i := slices.IndexFunc(g.delegates, func(r registered) bool { return r.ID == d.From })
 	switch {
-	case i >= 0 && d.Version.Inc < g.delegates[i].Version.Inc:
+	case i >= 0 && d.Version.Inc < g.delegates[i].Version.Inc && (d.Kind != wire.Register || by.proven == g.delegates[i].proven):
 		return false, true
 	case i >= 0:
 		g.delegates = slices.Delete(g.delegates, i, i+1)
@@ -51,7 +52,7 @@ func (g *guarded) admit(d *wire.Dispatch, now time.Duration) (ok, late bool) {
 		return false, false
 	}
 	if d.Kind == wire.Register {
-		g.delegates = append(g.delegates, registered{wire.Named{ID: d.From, Version: d.Version}, d.Activation, d.Registration, d.Size, d.Hash, now})
+		g.delegates = append(g.delegates, registered{wire.Named{ID: d.From, Version: d.Version}, by, d.Activation, d.Registration, d.Size, d.Hash, now})
 		if d.Activation > g.highest {
 			g.highest, g.holder = d.Activation, d.From
 		}

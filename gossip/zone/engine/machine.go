@@ -194,6 +194,7 @@ func (m *Machine) apply(in *Input) {
 func (m *Machine) applyHierarchy(in *Input) {
 	switch in.Kind {
 	case DispatchDelivered:
+		m.peer, m.primary = nid.NID{}, nid.NID{}
 		m.dispatched(in.Dispatch)
 	case DispatchFailed:
 		if m.delegate != nil {

@@ -58,6 +58,9 @@ func (d *delegation) registered(m *Machine, r *wire.Dispatch) {
 	case r.From != d.chosen && r.From != d.candidate: // the answer comes from an earlier supervisor, or is forged
 		m.stats.StrayDispatches++
 		return
+	case !d.believes(m, r.From):
+		m.stats.OtherNID++
+		return
 	case r.Flags&wire.NoRoom != 0:
 		d.giveUp(m, r.From, Full)
 		return

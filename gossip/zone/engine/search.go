@@ -27,8 +27,9 @@ type search struct {
 	probing  bool          // a message to the chosen supervisor failed; if the next one fails too, the delegate gives it up
 	pause    time.Duration // time before which no message is sent, because all supervisors failed recently
 
-	candidate wire.ID       // supervisor that was asked because it comes before the chosen one in the order; zero: none
-	deadline  time.Duration // time by which the candidate must have answered
+	speakers  map[wire.ID]speaker // the supervisors that have answered
+	candidate wire.ID             // supervisor that was asked because it comes before the chosen one in the order; zero: none
+	deadline  time.Duration       // time by which the candidate must have answered
 }
 
 // Trouble is why a delegate cannot register with a supervisor.

@@ -18,14 +18,17 @@ func (m *Machine) spoke(p wire.Ref) bool {
 	if p == 0 || m.in.From != p {
 		return false
 	}
+	return m.comesFrom(m.cfg.Table.ID(p), m.links.primaries[p])
+}
+
+// comesFrom reports whether the message that is being processed came from a NID of an id, from a node whose primary
+// NID is one of these, or from the node with the primary NID that the id's node is known to have.
+func (m *Machine) comesFrom(id wire.ID, primary nid.NID) bool {
 	if !m.peer.IsValid() {
 		return true
 	}
-	endpoints := m.cfg.Table.ID(p).Endpoints()
-	if slices.Contains(endpoints, m.peer) || m.primary.IsValid() && slices.Contains(endpoints, m.primary) {
-		return true
-	}
-	return m.primary.IsValid() && m.links.primaries[p] == m.primary
+	endpoints := id.Endpoints()
+	return slices.Contains(endpoints, m.peer) || m.primary.IsValid() && (m.primary == primary || slices.Contains(endpoints, m.primary))
 }
 
 // genuine reports whether to believe that a message comes from the peer of a link. Messages that end or

@@ -18,7 +18,7 @@ type Stats struct {
 	Malformed, OtherVersion, OtherZone, NotSigned, BadID, TableFull, Collisions uint64
 	// Parts of valid messages that were ignored.
 	UnknownSender   uint64 // messages of a sender about which nothing is known
-	OtherNID        uint64 // messages about a link that name a neighbour as their sender, but do not come from a NID of it
+	OtherNID        uint64 // messages about a link, or to other zones, that do not come from a NID of the node that they name as their sender
 	Stale           uint64 // reports that were older than what this node knew
 	TooFarAhead     uint64 // versions so high that their owner could not refute them (MS-A2)
 	BadReporter     uint64 // suspicions whose reporter is outside the view, or is itself the suspect (MS-A29)

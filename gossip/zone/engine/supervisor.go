@@ -55,21 +55,12 @@ func (s *supervision) expire(m *Machine) {
 // register handles the registration of a delegate (MS-97).
 func (s *supervision) register(m *Machine, d *wire.Dispatch) {
 	g := s.zones[d.Zone]
-	if g == nil {
-		if d.Kind != wire.Register {
-			return
-		}
+	if g == nil && d.Kind == wire.Register {
 		if g = s.guard(m, d); g == nil {
 			s.refuse(m, d)
-			return
 		}
 	}
-	switch ok, late := g.admit(d, m.now); {
-	case late:
-		m.stats.Stale++
-		return
-	case !ok:
-		s.refuse(m, d)
+	if g == nil || !s.admit(m, g, d) {
 		return
 	}
 	taken := false
@@ -88,6 +79,23 @@ func (s *supervision) register(m *Machine, d *wire.Dispatch) {
 	case d.Flags&wire.Continued == 0:
 		s.welcome(m, g, d, taken)
 	}
+}
+
+// admit admits the delegate in whose name a message is, or removes it. The result is false if the message changes nothing.
+func (s *supervision) admit(m *Machine, g *guarded, d *wire.Dispatch) bool {
+	by, believed := g.speaker(m, d)
+	if !believed {
+		m.stats.OtherNID++
+		return false
+	}
+	ok, late := g.admit(d, by, m.now)
+	switch {
+	case late:
+		m.stats.Stale++
+	case !ok:
+		s.refuse(m, d)
+	}
+	return ok && !late
 }
 
 // guard begins to guard a zone and returns it. It returns nil if the census has no room for the
@@ -230,9 +238,18 @@ func (s *supervision) answer(zone string, number uint64) *wire.Dispatch {
 // and supervisors that pass on alarms of their own delegates.
 func (m *Machine) alarmed(d *wire.Dispatch) {
 	g := m.supervisor.zones[d.Zone]
-	delegate := g != nil && g.has(d.From)
-	if !delegate && !m.view.has(m.cfg.Table.Lookup(d.From)) {
+	delegate, p, believed := g != nil && g.has(d.From), m.cfg.Table.Lookup(d.From), false
+	switch {
+	case delegate:
+		_, believed = g.speaker(m, d)
+	case m.view.has(p):
+		believed = m.fromMember(p)
+	default:
 		m.stats.StrayDispatches++
+		return
+	}
+	if !believed {
+		m.stats.OtherNID++
 		return
 	}
 	m.tell(Event{Kind: Alarmed, Zone: d.Zone, Suspect: wire.Named{ID: d.About, Version: d.AboutVersion}, Reporters: int(d.Reporters)})

@@ -165,7 +165,7 @@ func (w *world) dispatch(from *node, s *DispatchSend, buf []byte) {
 		switch {
 		case w.cut != nil && w.cut(from.i, to.i):
 		case to.up:
-			to.exec(to.incarnation, func() { to.step(Input{Kind: Arrived, Data: data}) })
+			to.exec(to.incarnation, func() { to.step(Input{Kind: Arrived, Data: data, Peer: from.id.Endpoints()[0]}) })
 		case !to.hostDown:
 			w.after(w.latency, func() { from.exec(sender, func() { from.step(Input{Kind: DispatchFailed, To: id}) }) })
 		}
