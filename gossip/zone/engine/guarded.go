@@ -21,7 +21,7 @@ type guarded struct {
 	due       time.Duration // deadline after which a silent delegate is given up
 	active    time.Duration // when a message of an active delegate last arrived
 	aged      time.Duration // when the stale entry was last written
-	rival     rival
+	rivals    rivals
 }
 
 // registered is a delegate that has registered.

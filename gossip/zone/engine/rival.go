@@ -6,13 +6,12 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// rival is an active delegate of a zone that has another active delegate, which takes
-// precedence. A zone may have two for a moment, while one takes over from the other. If both
-// stay active, either two base zones have the same name, or a zone is partitioned. The supervisor
+// rivals are the active delegates of a zone that has another active delegate, which takes
+// precedence. A zone may have two for a moment, while one takes over from the other. If several
+// stay active, either base zones have the same name, or a zone is partitioned. The supervisor
 // cannot tell these cases apart, and an administrator has to act in both.
-type rival struct {
-	wire.Named
-	since, heard time.Duration
+type rivals struct {
+	since, heard time.Duration // since when there is a rival, whichever, and when one last registered
 	told         bool
 }
 
@@ -20,11 +19,11 @@ type rival struct {
 // zone takes precedence. It removes the delegate that registers, and reports whether to tell
 // that delegate that the name of its zone is taken.
 func (g *guarded) contest(m *Machine, d *wire.Dispatch) bool {
-	r := &g.rival
-	if r.ID != d.From || m.now-r.heard > m.cfg.Timeout {
-		*r = rival{since: m.now}
+	r := &g.rivals
+	if r.heard == 0 || m.now-r.heard > m.cfg.Timeout {
+		*r = rivals{since: m.now}
 	}
-	r.Named, r.heard = wire.Named{ID: d.From, Version: d.Version}, m.now
+	r.heard = m.now
 	g.drop(d.From)
 	if m.now-r.since < m.cfg.Timeout {
 		return false
@@ -32,7 +31,7 @@ func (g *guarded) contest(m *Machine, d *wire.Dispatch) bool {
 	m.stats.Contested++
 	if !r.told {
 		r.told = true
-		m.contested(g.name, g.delegates[0].Named, r.Named)
+		m.contested(g.name, g.delegates[0].Named, wire.Named{ID: d.From, Version: d.Version})
 	}
 	return true
 }

@@ -9,11 +9,20 @@ import (
 )
 
 // twins starts a management zone of three nodes, and two base zones with one name.
-func twins(t *testing.T, seed uint64) *system {
+func twins(t *testing.T, seed uint64) *system { return namesakes(t, seed, 8, 15) }
+
+// namesakes starts a management zone of three nodes, and base zones with one name: the nodes of each zone end before
+// a node with the given number.
+func namesakes(t *testing.T, seed uint64, ends ...int) *system {
 	t.Helper()
-	w := newWorld(t, seed, 15, Config{})
-	s := &system{world: w, supervisors: w.nodes[:3], zones: [][]*node{w.nodes[3:8], w.nodes[8:15]}}
-	for i, list := range [][]*node{s.supervisors, s.zones[0], s.zones[1]} {
+	w := newWorld(t, seed, ends[len(ends)-1], Config{})
+	s := &system{world: w, supervisors: w.nodes[:3]}
+	begin := 3
+	for _, end := range ends {
+		s.zones = append(s.zones, w.nodes[begin:end])
+		begin = end
+	}
+	for i, list := range append([][]*node{s.supervisors}, s.zones...) {
 		for j, n := range list {
 			n.boot = []wire.ID{list[(j+1)%len(list)].id}
 			n.change = func(c *Config) {
@@ -26,6 +35,50 @@ func twins(t *testing.T, seed uint64) *system {
 		}
 	}
 	return s
+}
+
+// TestThreeZonesOfOneName: if three zones have one name, the supervisor and the delegates of the two zones that do not
+// count report that, as they do for two zones (MS-98, MS-A24).
+func TestThreeZonesOfOneName(t *testing.T) {
+	spec.Covers(t, "MS-98", "MS-A24")
+	for seed := range uint64(6) {
+		s := namesakes(t, seed, 8, 15, 21)
+		heard := map[int]int{}
+		s.told = func(n *node, e *Event) {
+			if e.Kind == Contested {
+				heard[n.i]++
+			}
+		}
+		s.run(15 * time.Second)
+		census := s.supervisors[0].m.Census()
+		if len(census) != 1 {
+			t.Fatalf("seed %d: census %+v", seed, census)
+		}
+		if guard := s.byNID[census[0].Supervisor.Endpoints()[0]]; heard[guard.i] == 0 {
+			t.Errorf("seed %d: the supervisor does not report it: %v", seed, heard)
+		}
+		for z := range s.zones {
+			a := s.active(z)[0]
+			if counts := a.id == census[0].Delegate; a.m.Delegation().Contested == counts || heard[a.i] == 0 != counts {
+				t.Errorf("seed %d: zone %d, which counts: %v, is contested: %v, told %v", seed, z, counts, a.m.Delegation().Contested, heard)
+			}
+		}
+	}
+}
+
+// TestContestBegins: a contest is reported when it has lasted for a timeout, even if the supervisor has just started
+// (MS-98).
+func TestContestBegins(t *testing.T) {
+	spec.Covers(t, "MS-98")
+	s := newSolo(t, 1, Config{Supervisor: true})
+	s.m.out = &s.out
+	g := &guarded{delegates: []registered{{Named: wire.Named{ID: testID(1)}, activation: 2}}}
+	for _, at := range []time.Duration{3 * time.Second, 4 * time.Second, 6 * time.Second, 7 * time.Second} {
+		s.m.now = at
+		if told := g.contest(s.m, &wire.Dispatch{From: testID(2)}); told != (at >= 3*time.Second+s.m.cfg.Timeout) {
+			t.Errorf("at %v: %v", at, told)
+		}
+	}
 }
 
 // TestTwoZonesOfOneName: if two zones have one name, one of them takes precedence, and the
