@@ -127,15 +127,22 @@ func (d *delegation) expire(m *Machine) {
 	}
 }
 
-// elect decides whether this node is a delegate, and the active one.
-func (d *delegation) elect(m *Machine) {
-	rank := m.rankOfDelegate(m.self, m.cfg.Delegates)
-	active, activation := m.self, d.own
+// leader returns the active delegate that takes precedence, and the number of its activation. If none is active, leader
+// returns this node and 0.
+func (d *delegation) leader(m *Machine) (active wire.Ref, activation uint64) {
+	active, activation = m.self, d.own
 	for _, c := range d.claims {
 		if c.activation > activation || c.activation == activation && c.activation > 0 && m.cfg.Table.compareVotes(c.node, active) < 0 {
 			active, activation = c.node, c.activation
 		}
 	}
+	return active, activation
+}
+
+// elect decides whether this node is a delegate, and the active one.
+func (d *delegation) elect(m *Machine) {
+	rank := m.rankOfDelegate(m.self, m.cfg.Delegates)
+	active, activation := d.leader(m)
 	switch {
 	case d.own > 0 && active != m.self: // after a partition there can be two active delegates: the one with the lower number resigns
 		d.own = 0

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -56,5 +57,48 @@ func TestResignedMonitor(t *testing.T) {
 		if got := n.m.attributes.monitors; n.m.delegate.own == 0 && (len(got) != 1 || n.m.Table().ID(got[0]) != s.active(0)[0].id) {
 			t.Errorf("%s knows %d monitors", n.id.Name(), len(got))
 		}
+	}
+}
+
+// TestMostMonitors: however many nodes declare themselves monitors, a node notifies only so many of a suspicion. When
+// one of these leaves, another one takes its place (MS-60, MS-110).
+func TestMostMonitors(t *testing.T) {
+	spec.Covers(t, "MS-60", "MS-110")
+	s := acquainted(t, maxMonitors+10, Config{})
+	for i := 2; i < maxMonitors+10; i++ {
+		s.give(1, wire.TableData{Owner: s.ref[i], Inc: 7, To: 1, Last: true, Entries: []wire.Attribute{{Key: MonitorKey, U: 1}}})
+	}
+	s.suspicion(0, 1, v(7, 3))
+	if n := s.count(wire.Notice); n != maxMonitors {
+		t.Errorf("%d of %d monitors are notified", n, len(s.m.attributes.monitors))
+	}
+	last := s.out.Sends[len(s.out.Sends)-1].To
+	s.leave(2, v(7, 3), 0)
+	s.suspicion(0, 3, v(7, 3))
+	if n := s.count(wire.Notice); n != maxMonitors-1 || s.out.Sends[len(s.out.Sends)-1].To == last { // without the suspect
+		t.Errorf("%d monitors are notified after one has left", n)
+	}
+}
+
+// TestMonitorLearnedLast: a delegate becomes active when many nodes have declared themselves monitors. Though it is the last
+// one, nodes notify it of a suspicion (MS-59, MS-101, MS-110).
+func TestMonitorLearnedLast(t *testing.T) {
+	spec.Covers(t, "MS-59", "MS-101", "MS-110")
+	last := maxMonitors + 9
+	s := acquainted(t, last+1, Config{Management: []wire.ID{testID(last + 1)}})
+	for i := 2; i <= last; i++ {
+		list := []wire.Attribute{{Key: MonitorKey, U: 1}}
+		if i == last {
+			list = append(list, wire.Attribute{Key: delegateKey, Value: []byte("9"), U: 2})
+		}
+		s.give(1, wire.TableData{Owner: s.ref[i], Inc: 7, To: 2, Last: true, Entries: list})
+	}
+	s.suspicion(0, 1, v(7, 3))
+	told := false
+	for i := range s.out.Sends {
+		told = told || s.out.Sends[i].Message.Kind == wire.Notice && s.out.Sends[i].To == s.ref[last]
+	}
+	if n := s.count(wire.Notice); n != maxMonitors || !told {
+		t.Errorf("%d of %d monitors are notified, the active delegate: %v", n, len(s.m.attributes.monitors), told)
 	}
 }

@@ -256,7 +256,7 @@ func (m *Machine) alarmed(d *wire.Dispatch) {
 	if !delegate {
 		return // another supervisor passed it on: it is not passed on again
 	}
-	for _, p := range m.attributes.monitors {
+	for _, p := range m.mostMonitors() {
 		if id := m.cfg.Table.ID(p); p != m.self && id != d.From {
 			pass := *d
 			m.dispatch(id, &pass, true)
