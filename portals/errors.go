@@ -1,8 +1,13 @@
 package portals
 
 import (
+	"ulnet/lnd"
 	"ulnet/lnet/nid"
 )
+
+// ErrLate is the error of the SEND event of a PUT that has waited longer than PutRequest.LeaveWithin. It comes when the
+// PUT could be sent again, so it is no failure of the peer.
+var ErrLate = lnd.ErrLate
 
 // OpError is the error of a call of this package: the operation, the peer if there is
 // one, and the errno.

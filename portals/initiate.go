@@ -26,7 +26,7 @@ type PutRequest struct {
 	OpPtr       any           // value that the events of this operation have
 	Timeout     time.Duration // with Ack: the time within which the ACK must come; 0: response tracking, as the MD's options say
 	// LeaveWithin is how long the PUT may wait for discovery, credits and a connection; 0: as long as LNet tries. After
-	// a longer wait it is not sent any more when its turn comes, and its SEND event has the error ETIMEDOUT. Use
+	// a longer wait it is not sent any more when its turn comes, and its SEND event has the error [ErrLate], an ETIMEDOUT. Use
 	// it for news that would be wrong if it arrived late.
 	LeaveWithin time.Duration
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"ulnet/gossip/internal/watch"
 	"ulnet/gossip/zone/engine"
@@ -42,6 +43,7 @@ type Agent struct {
 	watchers watch.Watchers[told]
 	queries  queries
 	keeper   keeper
+	fresh    time.Duration             // how long news of members may wait until it is sent, see send
 	watched  map[ID]func()             // functions that end watching a connection; used by apply, and by Close afterwards
 	lines    map[lineKind]*memberLines // used by apply
 
@@ -76,7 +78,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if a.m, err = engine.New(ec); err != nil {
 		return nil, err
 	}
-	a.self = ec.Self
+	a.self, a.fresh = ec.Self, 2*a.m.Config().Timeout
 	here, nets := addresses(table, ec.Self)
 	if !here {
 		return nil, ErrNotHere
@@ -250,11 +252,11 @@ func (a *Agent) apply(out *engine.AddressedOutput) {
 	}
 	for i := range out.Sends {
 		s := &out.Sends[i]
-		a.send(&out.To[i], out.Buf[s.Begin:s.End], urgent(s.Priority, s.Rest, s.End-s.Begin), out.Step)
+		a.send(&out.To[i], out.Buf[s.Begin:s.End], urgent(s.Priority, s.Rest, s.End-s.Begin), s.Message.Kind.HasMembers(), out.Step)
 	}
 	for i := range out.Dispatches {
 		s := &out.Dispatches[i]
-		a.send(&out.Across[i], out.Buf[s.Begin:s.End], urgent(s.Priority, s.Rest, s.End-s.Begin), out.Step)
+		a.send(&out.Across[i], out.Buf[s.Begin:s.End], urgent(s.Priority, s.Rest, s.End-s.Begin), s.Priority, out.Step)
 	}
 	for i := range out.Events {
 		a.happened(&out.Events[i], out.Step)

@@ -23,10 +23,11 @@ type cluster struct {
 	t      testing.TB
 	fabric *simlnd.Fabric
 	change func(i int, c *zone.Config)
-	number func(h *simlnd.Host) uint64 // returns the number of an incarnation; nil: the host's number
-	spy    func(m *lnd.Message)        // gets each message that a driver is to send; nil: nothing does
-	lean   bool                        // listeners remember only the number of members
-	sizes  []int                       // for each listener: number of members according to its events
+	number func(h *simlnd.Host) uint64                                 // returns the number of an incarnation; nil: the host's number
+	spy    func(m *lnd.Message)                                        // gets each message that a driver is to send; nil: nothing does
+	keep   func(i int, m *lnd.Message, ni lnd.NI, up lnd.Upcalls) bool // see spied
+	lean   bool                                                        // listeners remember only the number of members
+	sizes  []int                                                       // for each listener: number of members according to its events
 	agents []*zone.Agent
 	tables []*portals.Table
 	views  []map[zone.ID]zone.Version // for each listener: the members according to its events
@@ -65,7 +66,11 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 	}
 	node := lnet.New(lnet.Config{Incarnation: number, Clock: h.Clock()})
 	table := portals.New(node)
-	for _, d := range []lnd.Driver{lo.Driver{}, spied{h.Driver(), c.spy}} {
+	spy := spied{Driver: h.Driver(), spy: c.spy}
+	if c.keep != nil {
+		spy.keep = func(m *lnd.Message, ni lnd.NI, up lnd.Upcalls) bool { return c.keep(int(h.ID()), m, ni, up) }
+	}
+	for _, d := range []lnd.Driver{lo.Driver{}, spy} {
 		if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
 			c.t.Error(err)
 			return

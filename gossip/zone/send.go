@@ -40,18 +40,25 @@ func (a *Agent) openOutbox() {
 	})
 }
 
-// send sends a message as a PUT that requests no LNet ACK.
-func (a *Agent) send(to *engine.Target, data []byte, priority bool, step uint64) {
+// send sends a message as a PUT that requests no LNet ACK. News of members is not sent any more once its receiver has
+// been out of reach for two timeouts: the receiver may have restarted, and would take members that have died meanwhile
+// for live ones. The link to it has failed by then, and a new link begins with the whole view.
+func (a *Agent) send(to *engine.Target, data []byte, priority, news bool, step uint64) {
 	m := a.outbox.New()
 	m.Note, m.Data = sending{*to, step}, append(m.Data, data...)
 	m.Priority = priority
-	a.outbox.Put(m, portals.PutRequest{Target: nid.ProcessID{NID: to.NID, PID: a.pid}, Portal: wire.Portal, MatchBits: wire.Bits})
+	r := portals.PutRequest{Target: nid.ProcessID{NID: to.NID, PID: a.pid}, Portal: wire.Portal, MatchBits: wire.Bits}
+	if news {
+		r.LeaveWithin = a.fresh
+	}
+	a.outbox.Put(m, r)
 }
 
 // sent reports to the machine that a message could not be sent, unless a bound of this node was
-// the reason. If sending did not even begin, the cause is not the peer.
+// the reason, or the message is late: the peer can be reached again then. If sending did not even begin, the cause is not
+// the peer.
 func (a *Agent) sent(s sending, err error) {
-	if err == nil || errors.Is(err, portals.ErrOutboxFull) || !s.to.ID.IsValid() {
+	if err == nil || errors.Is(err, portals.ErrOutboxFull) || errors.Is(err, portals.ErrLate) || !s.to.ID.IsValid() {
 		return
 	}
 	var call *portals.OpError

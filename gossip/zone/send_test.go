@@ -14,25 +14,31 @@ import (
 // spied is a driver that shows messages to a function before it sends them.
 type spied struct {
 	lnd.Driver
-	spy func(m *lnd.Message)
+	spy  func(m *lnd.Message)
+	keep func(m *lnd.Message, ni lnd.NI, up lnd.Upcalls) bool // keeps a message, as if it waited for a connection
 }
 
 type spiedNI struct {
 	lnd.NI
-	spy func(m *lnd.Message)
+	spied
+	up lnd.Upcalls
 }
 
 func (d spied) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	ni, err := d.Driver.Startup(cfg, up)
-	if d.spy == nil || err != nil {
+	if d.spy == nil && d.keep == nil || err != nil {
 		return ni, err
 	}
-	return spiedNI{ni, d.spy}, nil
+	return spiedNI{ni, d, up}, nil
 }
 
 func (ni spiedNI) Send(m *lnd.Message) {
-	ni.spy(m)
-	ni.NI.Send(m)
+	if ni.spy != nil {
+		ni.spy(m)
+	}
+	if ni.keep == nil || !ni.keep(m, ni.NI, ni.up) {
+		ni.NI.Send(m)
+	}
 }
 
 // TestLastPart: small messages have priority, so that they do not wait behind long lists. The last part of a

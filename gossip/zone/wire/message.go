@@ -36,10 +36,10 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // HasLists reports whether messages of a kind consist of lists, which
 // [Codec.AppendParts] may cut.
-func (k Kind) HasLists() bool { return k.lists() || k.tables() || k == AttributeData }
+func (k Kind) HasLists() bool { return k.HasMembers() || k.tables() || k == AttributeData }
 
-// lists reports whether messages of a kind consist of lists of members.
-func (k Kind) lists() bool {
+// HasMembers reports whether messages of a kind consist of lists of members.
+func (k Kind) HasMembers() bool {
 	return k == Base || k == Update || k == DiscoveryReply || k == Notice
 }
 

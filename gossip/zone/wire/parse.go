@@ -194,7 +194,7 @@ func (p *parser) body(m *Message) {
 		m.Roles = p.roles()
 	case m.Kind == LinkRefuse || m.Kind == LinkDrop:
 		p.refusal(m)
-	case m.Kind.lists():
+	case m.Kind.HasMembers():
 		p.lists()
 	case m.Kind.tables():
 		p.tables()

@@ -38,7 +38,7 @@ const (
 func (e *encoder) open() {
 	e.begin, e.silences = len(e.b), false
 	e.b = e.appendHeader(e.b, e.m)
-	if e.m.Kind.lists() {
+	if e.m.Kind.HasMembers() {
 		e.count = [4]uint32{}
 		e.b = append(e.b, make([]byte, countsSize)...)
 	} else {
@@ -54,7 +54,7 @@ func (e *encoder) close(more bool) {
 		e.flag(More)
 	}
 	n := 1
-	if e.m.Kind.lists() {
+	if e.m.Kind.HasMembers() {
 		n = len(e.count)
 	}
 	for i := range n {

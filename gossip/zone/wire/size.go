@@ -11,7 +11,7 @@ func Size(names Names, m *Message) int {
 		n += 3 + len(names.ID(m.From).canonical)
 	case m.Kind == DiscoveryRequest:
 		n += 2 + len(names.ID(m.From).canonical)
-	case m.Kind.lists():
+	case m.Kind.HasMembers():
 		n += countsSize + listsSize(names, m)
 	case m.Kind.tables():
 		n += 4 + len(m.Lists.Tables)*tableVerSize
