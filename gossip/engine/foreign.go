@@ -1,16 +1,19 @@
 package engine
 
+import "ulnet/lnet/nid"
+
 // foreign is a list of participants other than this node's, with the positions of its participants
 // in this node's list.
 type foreign struct {
 	list   *List
-	ours   []int32   // index in this node's list, by index in the other list; -1: not in this node's list
-	vector ageVector // buffer for ages in the order of this node's list
-	theirs ageVector // buffer for ages in the order of the other list
+	ours   []int32            // index in this node's list, by index in the other list; -1: not in this node's list
+	vector ageVector          // buffer for ages in the order of this node's list
+	theirs ageVector          // buffer for ages in the order of the other list
+	heard  map[nid.NID]uint64 // before a commit: the cycle (see ran) in which this node last heard a participant that is in the other list alone
 }
 
 func newForeign(list, ours *List) *foreign {
-	f := &foreign{list: list, ours: make([]int32, list.Len())}
+	f := &foreign{list: list, ours: make([]int32, list.Len()), heard: make(map[nid.NID]uint64)}
 	for i := range f.ours {
 		f.ours[i] = int32(ours.Index(list.NID(i)))
 	}

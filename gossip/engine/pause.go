@@ -54,6 +54,9 @@ func (m *Machine) missed(cycles, quiet uint64, out *Output) {
 	m.tell(out, Event{Kind: Paused, Cycles: cycles})
 }
 
+// ran returns the number of cycles since the start of this node, with those that it missed.
+func (m *Machine) ran() uint64 { return m.cycle + m.stats.Missed }
+
 // standBack makes the node merge no message until as many further cycles have begun as the parameter quiet
 // says. Health events are suppressed for up to two cycles more.
 func (m *Machine) standBack(quiet uint64) {
@@ -75,6 +78,9 @@ func (p *pause) forget(m *Machine) {
 	m.ages.forget()
 	m.rejuvenate()
 	p.resync, p.cycles, p.accepted = true, 0, 0
+	if m.roll.staged() {
+		clear(m.roll.other.heard)
+	}
 }
 
 // patience returns for how many of its cycles this node suppresses health events at most.

@@ -120,6 +120,8 @@ func (m *Machine) possible(msg *incoming) bool {
 func (m *Machine) merge(msg *incoming) {
 	if msg.index >= 0 && msg.index < m.ages.n {
 		m.learn(msg.index, 0, msg.from)
+	} else if m.roll.staged() && m.roll.index(msg.from) >= 0 {
+		m.roll.other.heard[msg.from] = m.ran()
 	}
 	switch {
 	case !msg.ping && msg.foreign == nil:

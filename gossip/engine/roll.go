@@ -188,12 +188,22 @@ func (m *Machine) commit(out *Output) {
 	}
 	for k, i := range f.ours {
 		if i < 0 {
-			m.health.joins(m.list.NID(k), k)
+			m.joins(f, k)
 		}
 	}
 	m.roll.other, m.roll.committed, m.roll.since = back, true, m.cycle
 	m.rejuvenate()
 	m.health.changed = true
+}
+
+// joins takes over what this node has heard of participant k of the list f, which is new on it. The age of one that would
+// not be alive stays unheard, because others may have heard it later.
+func (m *Machine) joins(f *foreign, k int) {
+	id := m.list.NID(k)
+	m.health.joins(id, k)
+	if ran, ok := f.heard[id]; ok && m.ran()-ran <= uint64(m.limits.Again) {
+		m.ages.bytes[k] = byte(m.ran() - ran)
+	}
 }
 
 // carry copies the state of participant i of the old list to participant k of the new one; k is
