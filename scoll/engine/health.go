@@ -12,9 +12,17 @@ import (
 type health struct {
 	known map[nid.NID]vital
 	epoch uint64 // number of changes of the set of live nodes
-	// back says when discovery reported that a node is back after a death, until the node answers a question for its
-	// incarnation that it was asked after that report.
-	back map[nid.NID]time.Duration
+	// back has the nodes that discovery has reported back after a death, until they answer a question for their
+	// incarnation that they were asked after that report. Those that answer no questions, as versions that do not know
+	// wire.Identity, stay until their first request of a new incarnation after askMute, see heardOfIncarnation.
+	back map[nid.NID]comeback
+}
+
+// comeback is what this node knows of a node that is back after a death.
+type comeback struct {
+	at         time.Duration // when discovery reported that
+	unanswered int           // number of questions since then without an answer, at most maxTries
+	again      time.Duration // when to ask again after maxTries of them
 }
 
 type vital struct {
@@ -23,7 +31,7 @@ type vital struct {
 }
 
 func (h *health) init() {
-	h.known, h.epoch, h.back = make(map[nid.NID]vital), 1, make(map[nid.NID]time.Duration)
+	h.known, h.epoch, h.back = make(map[nid.NID]vital), 1, make(map[nid.NID]comeback)
 }
 
 // isDead reports whether discovery has reported a node dead.
@@ -54,7 +62,7 @@ func (m *Machine) healthChanged(in *Input) {
 	m.health.known[in.From] = now
 	m.health.epoch++
 	if in.Alive && known {
-		m.health.back[in.From] = m.now
+		m.health.back[in.From] = comeback{at: m.now}
 		m.askAnew(in.From)
 	}
 	if !in.Alive || known && before.lifetime != now.lifetime {

@@ -28,6 +28,7 @@ const IncarnationSlack = 24 * time.Hour
 const (
 	maxAsked        = 64               // questions under way at a time; at most half of them planned for later, or to children that are back
 	askAgain        = time.Second      // time after which a question counts as lost
+	askMute         = time.Minute      // time between questions to a node that is back and has not answered maxTries of them; none of its requests is late for longer
 	askSpread       = 10 * time.Second // a question that need not be sent at once is sent at a random instant within this time
 	maxIncarnations = 65_536           // number of other nodes whose incarnation is remembered
 	nonceStep       = 1 << 32
@@ -101,6 +102,9 @@ func (m *Machine) heardOfIncarnation(r *request, of nid.NID, incarnation uint64,
 			m.askAnew(of)
 			m.inquireReturned(of)
 		}
+		if back := m.health.back[of]; back.unanswered == maxTries && m.now >= back.at+askMute { // its requests from before its death have long come
+			delete(m.health.back, of)
+		}
 	case fresh && m.hasEarlier(of, incarnation) && m.isAwaited(of):
 		m.inquire(of)
 	case fresh && m.hasEarlier(of, incarnation):
@@ -139,7 +143,7 @@ func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
 	before, ended := m.incarnations.of[id], m.stats.Destroyed
 	m.incarnations.set(id, incarnation)
 	if back, ok := m.health.back[id]; ok {
-		since = min(since, back-1)
+		since = min(since, back.at-1)
 	}
 	m.endGroups(func(g *group) bool { return g.key.id.Creator == id && g.key.id.Incarnation < incarnation })
 	if before != 0 && before < incarnation || m.stats.Destroyed > ended {
@@ -162,9 +166,10 @@ func (m *Machine) inquireLater(id nid.NID) {
 // inquireReturned asks a node, to which a request was just sent or which has sent one, for its incarnation if discovery has
 // reported that the node is back after a death, and the node has answered no question since. Discovery may be wrong, and
 // the node's requests do not show that: they may have been sent before a restart, and come late. If many
-// nodes are back, those for which no question is left now are asked with a later request.
+// nodes are back, those for which no question is left now are asked with a later request. A node that has not answered
+// maxTries questions is asked seldom: it may not know them, or messages to it were lost.
 func (m *Machine) inquireReturned(id nid.NID) {
-	if _, ok := m.health.back[id]; ok && len(m.incarnations.asked) < maxAsked/2 {
+	if back, ok := m.health.back[id]; ok && (back.unanswered < maxTries || m.now >= back.again) && len(m.incarnations.asked) < maxAsked/2 {
 		m.planQuestion(id, m.now, false)
 	}
 }
@@ -199,7 +204,14 @@ func (m *Machine) planQuestion(id nid.NID, at time.Duration, named bool) {
 // inquireNow sends the questions that are due, and gives up those without an answer.
 func (m *Machine) inquireNow() {
 	l := &m.incarnations
-	l.asked = slices.DeleteFunc(l.asked, func(q question) bool { return q.sent && q.at <= m.now })
+	l.asked = slices.DeleteFunc(l.asked, func(q question) bool {
+		over := q.sent && q.at <= m.now
+		if back, ok := m.health.back[q.to]; over && ok {
+			back.unanswered, back.again = min(back.unanswered+1, maxTries), m.now+askMute
+			m.health.back[q.to] = back
+		}
+		return over
+	})
 	for i := range l.asked {
 		if q := &l.asked[i]; !q.sent && q.at <= m.now {
 			q.sent, q.at = true, m.now+askAgain
