@@ -139,6 +139,18 @@ func oneList() []ballotCase {
 			[]uint32{9},
 		},
 		{
+			"a stranger lies of a later list without one of them", nil,
+			append(tell(fiveMembers, fiveMembers...), told{id: 9, counter: 9, list: []uint32{9, 1, 2, 3, 4}, usable: true}),
+			fiveMembers,
+			[]uint32{9},
+		},
+		{
+			"one lies of a later list without another one", nil,
+			append(tell(fiveMembers, 1, 2, 3, 5), told{id: 4, counter: 9, list: []uint32{4, 1, 2, 3}, usable: true}),
+			[]uint32{1, 2, 3, 5},
+			[]uint32{4},
+		},
+		{
 			"few, and a stranger has an earlier list of its own", nil,
 			append(tell(fiveMembers, 1, 2), told{id: 9, counter: 1, list: []uint32{9}, usable: true}),
 			[]uint32{9},
@@ -154,6 +166,12 @@ func oneList() []ballotCase {
 			"one has the list and leaves, so it is not on it", nil,
 			append(tell(fiveMembers, 1, 2, 3), told{id: 6, counter: 3, list: fiveMembers, usable: true, flags: wire.OrderLeaving}),
 			[]uint32{1, 2, 3, 6},
+			nil,
+		},
+		{
+			"one leaves, and only it has the list without it", nil,
+			append(tell(fiveMembers, 1, 2, 3, 4), told{id: 5, counter: 4, list: []uint32{1, 2, 3, 4}, voters: 6, of: 5, flags: wire.OrderLeaving}),
+			fiveMembers,
 			nil,
 		},
 	}

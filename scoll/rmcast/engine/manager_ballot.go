@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"hash/fnv"
 	"slices"
 
@@ -17,25 +18,30 @@ type ballot struct {
 	of      int
 	silent  []wire.ID // members that were left behind and may be alive, voters first
 	usable  bool      // a member says that all members have the list
-	told    int       // number of members that reported the list
+	told    int       // number of nodes that reported the list in their first answer
 	backers int       // number of members that back the list, see carries
+	passed  int       // number of leaving members on the list that know a later one
 }
 
 // maxBallots bounds the lists that a new manager keeps.
 const maxBallots = 16
 
-// ballot records the newest list that a member reports, and returns its hash.
-func (c *collect) ballot(o *wire.Order) uint64 {
+// ballot records the newest list that a member reports, and returns its hash. The parameter first says that this is the
+// first answer of the member's node.
+func (c *collect) ballot(o *wire.Order, first bool) uint64 {
 	n := len(o.Members)
 	if o.Window > 0 && o.Window < uint32(n) {
 		n = int(o.Window)
 	}
-	b := ballot{version: o.Version, members: o.Members[:n:n], voters: o.Voters, of: int(o.Of), silent: o.Departed[len(o.Departed)-int(o.Silent):], sum: sumOf(o.Members[:n], o), told: 1}
+	b := ballot{version: o.Version, members: o.Members[:n:n], voters: o.Voters, of: int(o.Of), silent: o.Departed[len(o.Departed)-int(o.Silent):], sum: sumOf(o.Members[:n], o)}
+	if first {
+		b.told = 1
+	}
 	usable := o.Usable.Compare(o.Version) >= 0
 	least := 0
 	for i := range c.ballots {
 		if other := &c.ballots[i]; other.version == b.version && other.sum == b.sum {
-			other.told++
+			other.told += b.told
 			other.usable = other.usable || usable
 			return b.sum
 		}
@@ -66,25 +72,32 @@ func sumOf(members []wire.Member, o *wire.Order) uint64 {
 // the members on that list must answer and know no later list. Then no manager can have continued
 // from a later list without them: for that, more than half of the members on this list would have to
 // have the later list, or to have ended. Several lists can qualify if members that still answer are
-// reported as ended. Then the list with the largest number of backers wins, and among equals the latest,
-// so few members that claim that all others have ended cannot change the list.
+// reported as ended. Then the list that beats the others wins.
 func (g *Manager) backed() (best *ballot) {
 	c := &g.collect
 	var answers map[wire.ID]*probe
 	for i := range c.ballots {
 		b := &c.ballots[i]
-		if b.backers = 0; 2*c.answered <= len(b.members)-len(g.dead)-len(g.incarnations) {
+		if b.backers, b.passed = 0, 0; 2*c.answered <= len(b.members)-len(g.dead)-len(g.incarnations) {
 			continue // too few answers for a majority
 		}
 		if answers == nil {
 			answers = c.answers()
 		}
 		b.backers = g.carries(b, answers)
-		if b.backers > 0 && (best == nil || b.backers > best.backers || b.backers == best.backers && b.version.Compare(best.version) > 0) {
+		if b.backers > 0 && (best == nil || g.beats(b, best)) {
 			best = b
 		}
 	}
 	return best
+}
+
+// beats reports whether this manager continues from the list a rather than from b if it may continue from either. The list
+// with more backers wins, so few members that claim that all others have ended cannot change the list. Among equals, the one
+// wins that more nodes have: otherwise one node could leave a member behind by a later list without it. But if a leaving
+// member of one list has the other one, that one goes on without any voter being left behind.
+func (g *Manager) beats(a, b *ballot) bool {
+	return cmp.Or(cmp.Compare(a.backers, b.backers), cmp.Compare(b.passed, a.passed), cmp.Compare(a.told, b.told), a.version.Compare(b.version)) > 0
 }
 
 // leftBehind reports whether the member p, which has answered, cannot go on with the list b that the majority has. There
@@ -147,6 +160,9 @@ func (g *Manager) carries(b *ballot, answers map[wire.ID]*probe) int {
 		if !g.votes(m.ID, p) {
 			if m.Number < b.voters {
 				before--
+			}
+			if p != nil && p.answered && p.version.Compare(b.version) > 0 {
+				b.passed++
 			}
 			continue
 		}

@@ -121,7 +121,7 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 	// A node counts once, even if it answers in the names of several members.
 	first := !slices.ContainsFunc(g.collect.probes, func(q *probe) bool { return q != p && q.answered && q.NID == from })
 	g.collect.answered++
-	p.sum = g.collect.ballot(o)
+	p.sum = g.collect.ballot(o, first)
 	g.reported(p, o)
 	named := make(map[wire.ID]bool, len(o.Members)) // a member may name another one only once
 	for _, m := range o.Members {

@@ -46,6 +46,29 @@ func TestFailuresBesideOneNode(t *testing.T) {
 	}
 }
 
+// TestListOfOneNode: RM-A9: a node answers a new manager in the names of seven members of its own, all of which have a later list
+// without one of the members. That is one node that has it: the list goes on that the other nodes have.
+func TestListOfOneNode(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3, 4, 5}
+	s.begin(list...)
+	for inc := range uint64(7) {
+		s.report(wire.ID{NID: hostNID(9), Incarnation: 7 + inc})
+	}
+	for inc := range uint64(7) {
+		o := wire.Order{Kind: wire.OrderKnown, Group: testGroup, Incarnation: 13 - inc, Epoch: s.g.epoch, Version: wire.Version{Epoch: 500, Counter: 9}, Window: 5, MTU: 2048}
+		for _, host := range []sim.NodeID{9, 1, 2, 3, 4} {
+			o.Members = append(o.Members, wire.Member{ID: testID(host), Number: uint32(host)})
+		}
+		s.g.Step(3, Input{Kind: Instructed, From: hostNID(9), Data: o.AppendTo(nil)}, &s.out)
+	}
+	for _, host := range list {
+		s.answer(4, host, list)
+	}
+	s.wait()
+	s.publishes(t, list, []sim.NodeID{9})
+}
+
 // inventions returns n members of an earlier list that does not exist.
 func inventions(n int) (list []wire.Member) {
 	for i := range n {
