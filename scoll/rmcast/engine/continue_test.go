@@ -95,6 +95,35 @@ func TestOneListInAnEpoch(t *testing.T) {
 	}
 }
 
+// TestListBesideOthers: RM-A18: as in TestOneListInAnEpoch, three members of an earlier list are more than those of the group
+// that are heard. A node names all of the group in its list, which then seems to be larger. The list of the three goes on all
+// the same.
+func TestListBesideOthers(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	group, list, lie := []sim.NodeID{9, 10, 11}, []sim.NodeID{1, 2, 3, 4, 5}, wire.Version{Epoch: 500, Counter: 9}
+	s := startedOver(2, group...)
+	s.publishes(t, group, nil)
+	version := s.g.version
+	for end := s.g.now + s.g.cfg.Takeover; s.g.now < end; {
+		s.hear(s.g.now+s.g.cfg.Heartbeat, group[:2]...)
+	}
+	s.told(s.g.now, 20, &wire.Order{Kind: wire.OrderReport, Epoch: lie.Epoch, Version: lie})
+	for _, host := range list[:3] {
+		s.told(s.g.now, host, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+	}
+	for len(s.g.collect.probes) > 0 {
+		s.answerOf(s.g.now, 20, lie, []sim.NodeID{9, 10, 11, 20})
+		for _, host := range list[:3] {
+			s.answer(s.g.now, host, list)
+		}
+		for _, host := range group[:2] {
+			s.answerOf(s.g.now, host, version, group)
+		}
+		s.g.Step(s.g.collect.by, Input{}, &s.out)
+	}
+	s.publishes(t, list[:3], []sim.NodeID{4, 5, 9, 10, 11, 20})
+}
+
 // TestLateOfSmallerList: RM-A18: the manager has gone on with its group, which is larger than the list of which three members
 // were heard. The two others, which are heard later, join again at once.
 func TestLateOfSmallerList(t *testing.T) {

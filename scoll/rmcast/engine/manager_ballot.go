@@ -93,11 +93,11 @@ func (g *Manager) backed() (best *ballot) {
 }
 
 // beats reports whether this manager continues from the list a rather than from b if it may continue from either. The list
-// with more backers wins, so few members that claim that all others have ended cannot change the list. Among equals, the one
-// wins that more nodes have: otherwise one node could leave a member behind by a later list without it. But if a leaving
-// member of one list has the other one, that one goes on without any voter being left behind.
+// with more backers outside the present group wins, so few members that claim that all others have ended cannot change the
+// list. Among equals, the one wins that more nodes have: otherwise one node could leave a member behind by a later list
+// without it. But if a leaving member of one list has the other one, that one goes on, so that this member is not left behind.
 func (g *Manager) beats(a, b *ballot) bool {
-	return cmp.Or(cmp.Compare(a.backers, b.backers), cmp.Compare(b.passed, a.passed), cmp.Compare(a.told, b.told), a.version.Compare(b.version)) > 0
+	return cmp.Or(cmp.Compare(g.outside(a), g.outside(b)), cmp.Compare(b.passed, a.passed), cmp.Compare(a.told, b.told), a.version.Compare(b.version)) > 0
 }
 
 // leftBehind reports whether the member p, which has answered, cannot go on with the list b that the majority has. There

@@ -22,7 +22,7 @@ func (g *Manager) competes(b *ballot) bool {
 	return len(g.cfg.Managers) > 1 && several
 }
 
-// outside returns how many members back the list b, without those of the present group. No earlier list names these:
+// outside returns how many members back the list b, without those of the present group. Hardly any earlier list names these:
 // a node that lies does so to make its list look larger, and carries takes them for backers.
 func (g *Manager) outside(b *ballot) int {
 	n := b.backers
