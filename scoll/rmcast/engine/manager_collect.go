@@ -192,7 +192,7 @@ func (g *Manager) gather() {
 		g.choose(latest)
 		return
 	}
-	probes, ballots, joined := c.probes, c.ballots, slices.Clone(g.members)
+	probes, ballots, joined := append(c.probes, g.unasked(latest)...), c.ballots, slices.Clone(g.members)
 	smaller := g.outside(latest) <= g.hears(noMember) // than the group, whose members keep their places
 	g.alone = false
 	g.patientAt, g.watchAt = g.now, g.now+g.cfg.Heartbeat
@@ -228,6 +228,20 @@ func (g *Manager) gather() {
 	}
 	g.separate()
 	g.publish(true)
+}
+
+// unasked returns probes of the members of the list that goes on which this manager has not asked: there was no room for them
+// because a node has invented members. Those that are alive report, and are asked for that. The others are left behind
+// like members that do not answer, because messages may wait for them. A list has one member on a node unless a member lies.
+func (g *Manager) unasked(b *ballot) (list []*probe) {
+	nodes := make(map[nid.NID]bool, len(b.members))
+	for _, m := range b.members {
+		if !nodes[m.NID] && g.collect.probe(m.ID) == nil && g.find(m.ID) == nil {
+			list = append(list, &probe{Member: wire.Member{ID: m.ID}, named: wire.MaxMembers})
+		}
+		nodes[m.NID] = true
+	}
+	return list
 }
 
 // unbacked ends a search that did not find a majority. It tells the user and does not change the group, so that other

@@ -112,6 +112,44 @@ func TestFailuresBesideTwoNames(t *testing.T) {
 	s.namesAllFailed(t)
 }
 
+// beside returns a search in which a node has answered first, and has named as many invented members as a manager asks, and
+// more failures than there is room for on a list. Three members of a list of five report then.
+func beside(list []sim.NodeID) *search {
+	s := newSearch()
+	s.g.cfg.Members = 8
+	s.report(testID(50))
+	s.say(testID(50), &wire.Order{Members: inventions(16), Departed: strangers(24)})
+	for _, host := range list[:3] {
+		s.told(s.g.now, host, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+	}
+	return s
+}
+
+// leavesBehind ends the search, and checks how many members the next list has, and that it names members 4 and 5 first among
+// those that were left behind.
+func (s *search) leavesBehind(t *testing.T, members int) {
+	t.Helper()
+	s.g.Step(s.g.collect.by, Input{}, &s.out)
+	o := &s.g.latest
+	silent := o.Departed[len(o.Departed)-int(o.Silent):]
+	if len(o.Members) != members || len(silent) < 2 || !slices.Equal(silent[:2], []wire.ID{testID(4), testID(5)}) || len(o.AppendTo(nil)) > buffer(8) {
+		t.Errorf("%d members, %v were left behind", len(o.Members), silent)
+	}
+}
+
+// TestSilentBesideInventions: RM-A9, RM-A18: the first node that answers a restarted manager names so many invented members and
+// failures that there is no room to ask for others. Two members of the list that goes on are silent. The next list names them
+// as left behind, first of all.
+func TestSilentBesideInventions(t *testing.T) {
+	spec.Covers(t, "RM-A9", "RM-A18")
+	list := []sim.NodeID{1, 2, 3, 4, 5}
+	s := beside(list)
+	for _, host := range list[:3] {
+		s.answer(s.g.now, host, list)
+	}
+	s.leavesBehind(t, 3)
+}
+
 // TestFailuresBesideVote: RM-A9: a node that allows a manager to take over names invented members, and names them again when
 // it answers the search that follows. No room on the next list is kept for these.
 func TestFailuresBesideVote(t *testing.T) {
