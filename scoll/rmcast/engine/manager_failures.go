@@ -25,8 +25,8 @@ func (g *Manager) reported(p *probe, o *wire.Order) {
 // failures decides which reported failures are true. If the member itself answers, its failure counts only if
 // more than half of the members that answered report it. If fewer report it, or the member is on this
 // manager's list, the members that report the failure are expelled and join again: they have acted on the
-// failure, so their state differs from the group's. Failures that more members report come first, because there may be
-// no room for those that a lying member has invented.
+// failure, so their state differs from the group's. There may be no room for failures that a lying member has invented, see
+// urgent.
 func (g *Manager) failures(probes []*probe) {
 	r := reportsOf(probes)
 	known, failed := make(map[wire.ID]bool, len(g.departed)), []wire.ID(nil)
@@ -46,10 +46,23 @@ func (g *Manager) failures(probes []*probe) {
 			}
 		}
 	}
-	slices.SortStableFunc(failed, func(a, b wire.ID) int { return r.failed[b] - r.failed[a] })
+	slices.SortStableFunc(failed, g.urgent(&r))
 	for _, id := range failed {
 		g.departs(id, g.mayLive(id, &r))
 	}
+}
+
+// urgent returns the order in which lists have room for failed members. Voters come first: if a list did not name one, the
+// next manager would take another silent member for it, see silentVoters. Then come failures that more members report.
+func (g *Manager) urgent(r *reports) func(a, b wire.ID) int {
+	voters := g.base.voters()
+	rank := func(id wire.ID) int {
+		if voters[id] {
+			return wire.MaxMembers
+		}
+		return r.failed[id]
+	}
+	return func(a, b wire.ID) int { return rank(b) - rank(a) }
 }
 
 // mayLive reports whether the process of a failed member may be alive. If a member calls it silent, an earlier manager has

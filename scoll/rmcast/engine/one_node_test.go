@@ -150,6 +150,26 @@ func TestSilentBesideInventions(t *testing.T) {
 	s.leavesBehind(t, 3)
 }
 
+// TestVotersBesideInventions: RM-A9, RM-A18: as in TestSilentBesideInventions, but the list that goes on is one that only one
+// member has, and that has left two voters behind. The next list names these before all inventions, as the manager after this
+// one would take other silent members for them.
+func TestVotersBesideInventions(t *testing.T) {
+	spec.Covers(t, "RM-A9", "RM-A18")
+	list := []sim.NodeID{1, 2, 3, 4, 5}
+	s := beside(list)
+	s.answer(s.g.now, 2, list)
+	s.answer(s.g.now, 3, list)
+	o := wire.Order{Kind: wire.OrderKnown, Epoch: s.g.epoch, Version: wire.Version{Epoch: 500, Counter: 4}, Window: 3, Voters: 6, Of: 5, Departed: []wire.ID{testID(4), testID(5)}, Silent: 2}
+	for host := range sim.NodeID(3) {
+		o.Members = append(o.Members, wire.Member{ID: testID(host + 1), Number: uint32(host + 1)})
+	}
+	s.told(s.g.now, 1, &o)
+	s.leavesBehind(t, 3)
+	if s.g.latest.Of != 5 {
+		t.Errorf("%d members vote", s.g.latest.Of)
+	}
+}
+
 // TestFailuresBesideVote: RM-A9: a node that allows a manager to take over names invented members, and names them again when
 // it answers the search that follows. No room on the next list is kept for these.
 func TestFailuresBesideVote(t *testing.T) {
