@@ -307,3 +307,16 @@ func TestFewOfLaterList(t *testing.T) {
 	}
 	s.publishes(t, list[:3], []sim.NodeID{4, 5, 9, 10, 11, 12, 13})
 }
+
+// TestListAfterEmptyGroup: RM-A18: the only member of a manager's group has died. When a member of an earlier list, which has
+// no other member, is heard, that list goes on.
+func TestListAfterEmptyGroup(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	s := startedOver(2, 9)
+	s.publishes(t, []sim.NodeID{9}, nil)
+	s.g.Step(s.g.now, Input{Kind: Health, From: hostNID(9)}, &s.out)
+	now := s.g.now + s.g.cfg.Takeover
+	s.told(now, 1, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+	s.answer(now, 1, []sim.NodeID{1})
+	s.publishes(t, []sim.NodeID{1}, []sim.NodeID{9})
+}

@@ -12,13 +12,14 @@ import (
 // has a group counted the members of another list as well, most of both together might be few of those of that list: another
 // manager might hear most of these, and continue it (split brain).
 
-// competes reports whether either the present group or the list b goes on, but not both together: where there are several
-// managers, and another one could continue the group without a member that messages may wait for, because the group has
-// several members, all of which have had one of its lists. Otherwise the members of the group are like nodes that have
-// joined during the search. But b must be of several members too: else a node with a list of itself would become the only
-// voter of the group.
+// competes reports whether either the present group or the list b goes on, but not both together. That may be so only where
+// there are several managers, in two cases. Either the group has several members, all of which have had one of its lists: then
+// another manager could continue it without a member that messages may wait for. Or only one node backs b, and the group has a
+// member: if the two became one, that node would be the only voter, and the group would wait for it; so the group goes on, see
+// choose. Otherwise the members of the group are like nodes that have joined during the search: they join the members of b,
+// and have no vote.
 func (g *Manager) competes(b *ballot) bool {
-	several := len(g.base.ids)+len(g.base.before)+len(g.leavers) > 1 || g.outside(b) <= 1 && g.version.IsValid()
+	several := len(g.base.ids)+len(g.base.before)+len(g.leavers) > 1 || g.outside(b) <= 1 && len(g.latest.Members) > 0
 	return len(g.cfg.Managers) > 1 && several
 }
 
