@@ -320,3 +320,30 @@ func TestListAfterEmptyGroup(t *testing.T) {
 	s.answer(now, 1, []sim.NodeID{1})
 	s.publishes(t, []sim.NodeID{1}, []sim.NodeID{9})
 }
+
+// TestFewExpelNone: RM-A18: as in TestFewOfLaterList, but as many members of the group are heard as of the other list. Neither
+// list has more, and the manager hears too few of its group to change it: it expels no member, and asks again later.
+func TestFewExpelNone(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	group, list := []sim.NodeID{9, 10, 11, 12, 13}, []sim.NodeID{1, 2, 3}
+	s := startedOver(2, group...)
+	s.publishes(t, group, nil)
+	for range 2 {
+		for end := s.g.now + 6*s.g.cfg.Takeover; s.g.now < end; {
+			s.hear(s.g.now+s.g.cfg.Heartbeat, group[:2]...)
+		}
+		for _, host := range list[:2] {
+			s.told(s.g.now, host, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+		}
+		for _, host := range list[:2] {
+			s.answer(s.g.now, host, list)
+		}
+		for len(s.g.collect.probes) > 0 {
+			s.hear(s.g.now+s.g.cfg.Heartbeat, group[:2]...)
+		}
+		s.publishes(t, group, nil)
+	}
+	if !s.g.alone || len(s.g.collect.probes) > 0 || s.g.stats.Collections != 3 {
+		t.Errorf("alone %v, %d probes, %d searches", s.g.alone, len(s.g.collect.probes), s.g.stats.Collections)
+	}
+}

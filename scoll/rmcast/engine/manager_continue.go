@@ -37,7 +37,8 @@ func (g *Manager) outside(b *ballot) int {
 
 // choose decides whether this manager goes on with its group or with the list b, which most members of b back. The one of
 // which more members are heard stays, and the members of the other one join it as new members. If that is b, this manager
-// is elected anew, with a later epoch: it asks the members of both. A list that one node backs never replaces a group.
+// is elected anew, with a later epoch: it asks the members of both. A list that one node backs never replaces a group. A
+// manager that does not hear a majority of its group expels no member of b: neither list goes on, and it asks again later.
 func (g *Manager) choose(b *ballot) {
 	probes, backers := g.collect.probes, g.outside(b)
 	if backers > max(g.hears(noMember), 1) {
@@ -48,6 +49,10 @@ func (g *Manager) choose(b *ballot) {
 		return
 	}
 	g.collect.end()
+	if len(g.base.ids) > 0 && !g.hearsMost(noMember) {
+		g.collect.againAt = g.now + 5*g.cfg.Takeover
+		return
+	}
 	if backers == b.backers {
 		g.collect.smaller, g.collect.smallerMembers = b.version, b.members
 	}
