@@ -24,6 +24,14 @@ func certain(n *Net, id sim.NodeID) {
 	n.gossip.sights[0][id] = sight{known: true, dead: true, certain: true}
 }
 
+// elsewhere makes the ledger believe that a node has a new member, on a list with some others.
+func elsewhere(n *Net, id sim.NodeID, others ...rmcast.Member) {
+	member := n.id(id)
+	member.Incarnation++
+	n.ledger.list(rmcast.Version{Epoch: 1 << 30, Counter: 1}, append(others, rmcast.Member{ID: member}))
+	n.nodes[id].incarnation = member.Incarnation
+}
+
 // TestExcuses: the ledger accepts that a member is left behind only if a manager has not heard it for member_timeout, or
 // if a manager was elected and the member could not answer. Node 0 is the manager.
 func TestExcuses(t *testing.T) {
@@ -171,6 +179,15 @@ func TestExcusesOfLeavers(t *testing.T) {
 		}},
 		{"a message of a silent member is lost", "", func(n *Net, m *Message) {
 			silence(n, 1, 30*time.Second)
+			n.ledger.ended(m, engine.ErrExpelled)
+		}},
+		{"a message of a member whose list gives way to an independent one is lost", "", func(n *Net, m *Message) {
+			elsewhere(n, 3)
+			n.ledger.ended(m, engine.ErrExpelled)
+			n.nodes[3].incarnation--
+		}},
+		{"a message of a member whose list goes on elsewhere is lost", "is fine is lost", func(n *Net, m *Message) {
+			elsewhere(n, 3, rmcast.Member{ID: m.ID})
 			n.ledger.ended(m, engine.ErrExpelled)
 		}},
 		{"a message in flight of a member that leaves is lost", "is fine is lost", func(n *Net, m *Message) {

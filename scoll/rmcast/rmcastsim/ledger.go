@@ -78,6 +78,7 @@ type ledger struct {
 	gaveUp   map[rmcast.ID]bool      // members that gave up their membership
 	died     map[rmcast.ID]bool      // members that have ended because gossip was certain of their death
 	order    map[[2]rmcast.ID]uint64 // sequence number of the latest delivery, by receiver and origin
+	families map[rmcast.ID]int       // members that were on one list, or each on one with a third member, have the same number
 	problems problems
 	open     int // number of messages whose outcome is not final
 
@@ -94,7 +95,7 @@ type problems struct {
 
 func (l *ledger) init(n *Net) {
 	l.net, l.versions, l.order = n, make(map[rmcast.Version][]rmcast.Member), make(map[[2]rmcast.ID]uint64)
-	l.listed = make([][]rmcast.ID, n.cfg.Nodes)
+	l.listed, l.families = make([][]rmcast.ID, n.cfg.Nodes), make(map[rmcast.ID]int)
 	l.left, l.gaveUp, l.died = make(map[rmcast.ID]bool), make(map[rmcast.ID]bool), make(map[rmcast.ID]bool)
 }
 
@@ -161,6 +162,7 @@ func (l *ledger) list(v rmcast.Version, members []rmcast.Member) {
 			*of = append(*of, m.ID)
 		}
 	}
+	l.unite(members)
 }
 
 // released is called when the origin of a message was told that all live members have it, and
@@ -261,7 +263,7 @@ func (l *ledger) mayLose(m *Message, why error) {
 		right = m.Outcome == Waiting && (!node.wants || node.leaving)
 	case errors.Is(why, engine.ErrExpelled): // "its own messages in flight end with `ErrExpelled`"
 		healed := n.incarnations[origin].stats().Healed > node.healed // compare the counters, because the ledger learns only after this call that the member has given up
-		right = healed || l.gaveUp[m.ID] || l.died[m.ID] || n.mayExpel(origin, m.Sent)
+		right = healed || l.gaveUp[m.ID] || l.died[m.ID] || l.outvoted(m.ID) || n.mayExpel(origin, m.Sent)
 	}
 	if !right {
 		kit.Note(&l.problems.lost, "at %v message %s of a member that is fine is lost: %w", n.Now(), m.name(), why)

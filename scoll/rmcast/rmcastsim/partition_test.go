@@ -91,3 +91,31 @@ expect success-right
 `+always, 2)
 	}
 }
+
+// TestSmallerGroupJoinsAgain: RM-A18: both managers die while all members stand still. One manager comes back and begins a group
+// with two nodes. Then the five members of the earlier list are heard again, and go on; the two join them as new members. A
+// message of theirs that was in flight ends with ErrExpelled.
+func TestSmallerGroupJoinsAgain(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	levels(t, `protocol rmcast
+nodes 9
+run 60s
+check every 50ms
+link latency 500µs
+set managers 2
+set members 3-7
+set discovery 0s
+expect members 3-7 by 3s
+at 5s crash 1,2
+at 5s pause 3-7 for 5s
+at 6s restart 1
+at 6.2s do 8-9 join
+expect members 8-9 by 9s
+at 9s cut 9 -> 8
+at 9.1s do 8 send
+at 12s heal
+expect lost 8 within 4s
+at 20s restart 2
+expect members 3-9 within 20s
+`+always, 2)
+}
