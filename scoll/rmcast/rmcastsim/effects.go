@@ -69,8 +69,8 @@ func (p *program) gone(why error) {
 	n := p.net
 	n.ledger.healed(p.id, p.m.Stats().Healed)
 	if errors.Is(why, engine.ErrLeft) {
-		n.left(p.id, p.now, why)
 		n.stopped(p.id)
+		n.left(p.id, p.now, why)
 	}
 	if n.nodes[p.id].wants {
 		p.input(engine.Input{Kind: engine.Join})

@@ -32,21 +32,22 @@ func (n *Net) mayStop(id sim.NodeID) bool {
 // stopped is called when a node has left, before it has another ID. It records whether the member may lack messages that
 // were in flight: "A member that leaves first finishes its own messages and those that it passes on" (docs/multicast.md).
 func (n *Net) stopped(id sim.NodeID) {
-	n.ledger.left[n.id(id)] = n.mayStop(id) || n.mayFail(id)
-	n.nodes[id].leaving = false
+	failed := n.mayFail(id)
+	n.ledger.left[n.id(id)] = n.mayStop(id) || failed
+	n.nodes[id].leaving, n.nodes[id].failed = false, failed
 }
 
-// left checks the error with which a node leaves. One error is allowed, ErrUnfinished, because
+// left checks the error with which a node leaves, after stopped. One error is allowed, ErrUnfinished, because
 // docs/multicast.md says: "A member waits at most `LeaveAfter`, ten seconds, for messages
 // under way, its own and those that it passes on, and for a manager; then it leaves all the
 // same, and is told `ErrUnfinished`. It is told so as well if the manager counts it as failed
 // while its own messages are under way." So it may come before LeaveAfter only if the manager
-// may count the node as failed, see mayFail.
+// may have counted the node as failed, see mayFail.
 func (n *Net) left(id sim.NodeID, now time.Duration, why error) {
 	waited := now - n.nodes[id].leaveAt
 	switch {
 	case why == nil, why == engine.ErrLeft:
-	case errors.Is(why, engine.ErrUnfinished) && (n.mayFail(id) || waited >= n.leaveAfter()):
+	case errors.Is(why, engine.ErrUnfinished) && (n.nodes[id].failed || waited >= n.leaveAfter()):
 	default:
 		n.Failed(fmt.Errorf("rmcastsim: node %v has left after %v: %w", id, waited, why))
 	}

@@ -89,6 +89,7 @@ type membership struct {
 	leaving     bool          // the node was told to leave, and has not left yet
 	leaveAt     time.Duration // time at which the node was told to leave, by its own clock
 	toldAt      time.Duration // leaveAt by the simulation's clock
+	failed      bool          // the node has left, and a manager may have counted it as failed before, see mayFail
 	healedAt    uint64        // value of healed when the node was told to leave
 	healed      uint64        // how often the node gave up its membership of a group without a manager
 }

@@ -175,6 +175,40 @@ func TestLeaverCountedFailed(t *testing.T) {
 	}
 }
 
+// TestLeaverCountedDead: RM-A11: a leaving member stands still until gossip is certain that it is dead. When it hears of that,
+// before LeaveAfter, it leaves with ErrUnfinished, which is no violation.
+func TestLeaverCountedDead(t *testing.T) {
+	spec.Covers(t, "RM-A11")
+	for name, stacks := range map[string]bool{"machines": false, "stacks": true} {
+		t.Run(name, func(t *testing.T) {
+			n, err := New(Config{
+				Network: scenario.Network{Nodes: 5}, Stacks: stacks, Gossip: true, Discovery: 300 * time.Millisecond, Rmcast: rmcast.GroupConfig{LeaveAfter: time.Minute},
+				Manager: engine.ManagerConfig{MemberTimeout: 30 * time.Second},
+			})
+			if err == nil {
+				err = n.Form()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.Cut(sim.Nodes(1), sim.Nodes(2, 3, 4)) // nodes 2 to 4 do not get the message
+			m, err := n.Begin(1, 1, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.Command(1, "leave")
+			n.Pause(1)
+			if err = n.Run(n.Now() + 4*time.Second); err == nil {
+				n.Resume(1)
+				err = n.Run(n.Now() + 5*time.Second)
+			}
+			if err != nil || !errors.Is(m[0].Why, engine.ErrUnfinished) {
+				t.Errorf("%v, the message ends with %v", err, m[0].Why)
+			}
+		})
+	}
+}
+
 // TestDeadIsNoProblem: a member that died, and one that was silent for too long, may be named as failed.
 func TestDeadIsNoProblem(t *testing.T) {
 	n, m := told(t)
