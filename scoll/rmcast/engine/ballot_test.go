@@ -65,7 +65,8 @@ func electionOf(t *testing.T, ended []uint32, answers []told) (members, expelled
 		o.Silent = uint16(len(a.silent))
 		step(2, node(a.id), &o)
 	}
-	step(g.collect.by, nid.NID{}, nil)
+	step(g.reportsBy(), nid.NID{}, nil)
+	step(max(g.now, g.collect.by), nid.NID{}, nil)
 	for _, e := range out.Effects {
 		if e.Kind != DoReport {
 			continue

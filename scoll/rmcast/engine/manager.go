@@ -318,9 +318,10 @@ func (g *Manager) wake() time.Duration {
 		}
 	}
 	if len(g.collect.probes) > 0 {
-		wake = min(wake, g.collect.by)
-		if by := g.reportsBy(); by > g.now {
-			wake = min(wake, by)
+		for _, by := range [...]time.Duration{g.collect.by, g.reportsBy()} {
+			if by > g.now { // otherwise the search waits for the other one, or has ended
+				wake = min(wake, by)
+			}
 		}
 	}
 	return min(wake, g.beatAt)

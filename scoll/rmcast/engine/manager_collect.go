@@ -15,6 +15,8 @@ type collect struct {
 	began    time.Duration
 	by       time.Duration
 	late     bool               // by has passed, and was put off once, see open
+	reportBy time.Duration      // until when members may report, see reportsBy
+	reported bool               // reportBy has passed, and was put off once, see open
 	probes   []*probe           // members to which the manager has sent its query
 	byID     map[wire.ID]*probe // the same probes, by member
 	answered int                // number of probes that have been answered
@@ -68,6 +70,7 @@ func (g *Manager) ask(m wire.Member, named int) {
 	if len(c.probes) == 0 {
 		g.stats.Collections++
 		c.began, c.by, c.late, c.heard, c.byID = g.now, 0, false, 0, make(map[wire.ID]*probe)
+		c.reportBy, c.reported = g.now+g.cfg.Heartbeat, false
 	}
 	c.by = max(c.by, min(g.now+g.cfg.Collect, c.began+3*g.cfg.Collect))
 	p := &probe{Member: m, named: named}
@@ -151,9 +154,13 @@ func (g *Manager) expires() bool {
 }
 
 // open reports whether answers may still come. If the time is up, but this process was stopped and notices it late,
-// answers may wait to be read: then the search goes on for as long as the process was late, at most for a Heartbeat.
+// answers may wait to be read: then the search goes on for as long as the process was late, at most for a Heartbeat. So it
+// does if the time for reports is up.
 func (g *Manager) open() bool {
 	c := &g.collect
+	if late := g.now - c.reportBy; late >= 0 && !c.reported {
+		c.reported, c.reportBy = true, g.now+min(late, g.cfg.Heartbeat)
+	}
 	if !slices.ContainsFunc(c.probes, func(p *probe) bool { return !p.answered && !g.ended(p.ID) }) {
 		return g.now < g.reportsBy()
 	}
@@ -170,7 +177,7 @@ func (g *Manager) reportsBy() time.Duration {
 	if g.role == standby || g.standby.list.Version.IsValid() {
 		return g.collect.began
 	}
-	return g.collect.began + g.cfg.Heartbeat
+	return g.collect.reportBy
 }
 
 // gather ends the search when all members have answered, or the time is up. Members without an

@@ -38,7 +38,8 @@ func TestFailuresBesideOneNode(t *testing.T) {
 	for _, host := range []sim.NodeID{3, 1, 2} {
 		s.answer(3, host, list, testID(4), testID(5))
 	}
-	s.g.Step(s.g.collect.by, Input{}, &s.out)
+	s.wait()
+	s.g.Step(max(s.g.now, s.g.collect.by), Input{}, &s.out)
 	for _, host := range []sim.NodeID{4, 5} {
 		if o := &s.g.latest; !slices.Contains(o.Departed, testID(host)) || len(o.AppendTo(nil)) > buffer(8) {
 			t.Errorf("%d members, %v have departed", len(o.Members), o.Departed)
@@ -88,7 +89,8 @@ func (s *search) namesAllFailed(t *testing.T) {
 	for _, host := range list {
 		s.answer(s.g.now, host, list, failed...)
 	}
-	s.g.Step(s.g.collect.by, Input{}, &s.out)
+	s.wait()
+	s.g.Step(max(s.g.now, s.g.collect.by), Input{}, &s.out)
 	for _, id := range failed {
 		if o := &s.g.latest; !slices.Contains(o.Departed, id) || len(o.AppendTo(nil)) > buffer(8) {
 			t.Errorf("%d members, %v have departed", len(o.Members), o.Departed)

@@ -172,6 +172,28 @@ func TestFirstReportAlone(t *testing.T) {
 	}
 }
 
+// TestReportsAfterPause: RM-A9: as in TestFirstReportAlone, but the manager stands still after the first report until the time for
+// others is up. Their reports wait to be read, and the manager reads them before it goes on.
+func TestReportsAfterPause(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	for _, pause := range []time.Duration{600 * time.Millisecond, 3 * time.Second} {
+		s, list := newSearch(), []sim.NodeID{1, 2, 3, 4, 5}
+		s.report(testID(3))
+		s.g.now += pause // of the next step
+		s.say(testID(3), &wire.Order{})
+		if wake := s.g.Step(s.g.now, Input{}, &s.out); wake < s.g.now+time.Millisecond {
+			t.Errorf("at %v the manager looks again at %v", s.g.now, wake)
+		}
+		for _, host := range []sim.NodeID{1, 2, 4, 5} {
+			s.told(s.g.now+time.Millisecond, host, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+		}
+		for _, host := range []sim.NodeID{1, 2, 4, 5} {
+			s.answer(s.g.now, host, list)
+		}
+		s.publishes(t, list, nil)
+	}
+}
+
 // TestFullWhileSearching: RM-40: nodes ask to join while a new manager searches. The members that answer it take up room, so
 // the group does not become larger than it may be.
 func TestFullWhileSearching(t *testing.T) {
