@@ -159,6 +159,13 @@ func TestExcusesOfLeavers(t *testing.T) {
 			n.stopped(2)
 			n.ledger.success(m, n.id(2))
 		}},
+		{"a success without a member that has left, while another list is independent", "lives and has not delivered", func(n *Net, m *Message) {
+			elsewhere(n, 3)
+			n.leaves(2, 0)
+			n.stopped(2)
+			n.ledger.success(m, n.id(2))
+			n.nodes[3].incarnation--
+		}},
 		{"a success without a member that has left after LeaveAfter", "", func(n *Net, m *Message) {
 			n.leaves(2, 0)
 			n.nodes[2].toldAt -= 10 * time.Second

@@ -34,7 +34,7 @@ func (n *Net) mayStop(id sim.NodeID) bool {
 func (n *Net) stopped(id sim.NodeID) {
 	failed := n.mayFail(id)
 	n.ledger.left[n.id(id)] = n.mayStop(id) || failed
-	n.nodes[id].leaving, n.nodes[id].failed = false, failed
+	n.nodes[id].leaving, n.nodes[id].failed = false, failed || n.ledger.outvoted(n.id(id))
 }
 
 // left checks the error with which a node leaves, after stopped. One error is allowed, ErrUnfinished, because
@@ -56,9 +56,8 @@ func (n *Net) left(id sim.NodeID, now time.Duration, why error) {
 // mayFail reports whether managers may count a leaving node as failed. They may for a while after a fault of
 // the node or its links, and as long as not all of them have heard of its restart. They also may if the
 // node's manager was silent, because then "the member gives its membership up (`healed`), and so has ended"
-// (docs/multicast.md), when gossip was certain of its death, see gossip.ends, and if its list gives way to another one, see
-// ledger.outvoted.
+// (docs/multicast.md), and when gossip was certain of its death, see gossip.ends.
 func (n *Net) mayFail(id sim.NodeID) bool {
 	m := &n.nodes[id]
-	return n.mayExpel(id, m.toldAt) || m.healed > m.healedAt || n.ledger.died[n.id(id)] || n.ledger.outvoted(n.id(id))
+	return n.mayExpel(id, m.toldAt) || m.healed > m.healedAt || n.ledger.died[n.id(id)]
 }

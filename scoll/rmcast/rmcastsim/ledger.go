@@ -258,7 +258,7 @@ func (l *ledger) mayLose(m *Message, why error) {
 	case errors.Is(why, engine.ErrTooLong):
 		right = m.Size > n.cfg.Manager.Fragment // only a message of several datagrams can be too long
 	case errors.Is(why, engine.ErrUnfinished):
-		right = n.mayStop(origin) || n.mayFail(origin)
+		right = n.mayStop(origin) || n.mayFail(origin) || l.outvoted(m.ID)
 	case errors.Is(why, engine.ErrNotMember), errors.Is(why, engine.ErrLeft): // "A member that leaves first finishes its own messages"
 		right = m.Outcome == Waiting && (!node.wants || node.leaving)
 	case errors.Is(why, engine.ErrExpelled): // "its own messages in flight end with `ErrExpelled`"
