@@ -308,17 +308,25 @@ func TestFewOfLaterList(t *testing.T) {
 	s.publishes(t, list[:3], []sim.NodeID{4, 5, 9, 10, 11, 12, 13})
 }
 
-// TestListAfterEmptyGroup: RM-A18: the only member of a manager's group has died. When a member of an earlier list, which has
-// no other member, is heard, that list goes on.
+// TestListAfterEmptyGroup: RM-A18: the only member of a manager's group has died, or is leaving. When a member of an earlier
+// list, which has no other member, is heard, that list goes on.
 func TestListAfterEmptyGroup(t *testing.T) {
 	spec.Covers(t, "RM-A18")
-	s := startedOver(2, 9)
-	s.publishes(t, []sim.NodeID{9}, nil)
-	s.g.Step(s.g.now, Input{Kind: Health, From: hostNID(9)}, &s.out)
-	now := s.g.now + s.g.cfg.Takeover
-	s.told(now, 1, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
-	s.answer(now, 1, []sim.NodeID{1})
-	s.publishes(t, []sim.NodeID{1}, []sim.NodeID{9})
+	for _, leaves := range []bool{false, true} {
+		s := startedOver(2, 9)
+		s.publishes(t, []sim.NodeID{9}, nil)
+		now, expelled := s.g.now+s.g.cfg.Takeover, []sim.NodeID{9}
+		if !leaves {
+			s.g.Step(s.g.now, Input{Kind: Health, From: hostNID(9)}, &s.out)
+		}
+		s.told(now, 1, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+		if leaves {
+			expelled = nil
+			s.told(now, 9, &wire.Order{Kind: wire.OrderReport, Flags: wire.OrderLeaving, Epoch: s.g.epoch, Version: s.g.version, Oldest: s.g.version})
+		}
+		s.answer(now, 1, []sim.NodeID{1})
+		s.publishes(t, []sim.NodeID{1}, expelled)
+	}
 }
 
 // TestFewExpelNone: RM-A18: as in TestFewOfLaterList, but as many members of the group are heard as of the other list. Neither
@@ -345,5 +353,47 @@ func TestFewExpelNone(t *testing.T) {
 	}
 	if !s.g.alone || len(s.g.collect.probes) > 0 || s.g.stats.Collections != 3 {
 		t.Errorf("alone %v, %d probes, %d searches", s.g.alone, len(s.g.collect.probes), s.g.stats.Collections)
+	}
+}
+
+// TestFewHeardAgain: RM-A18: as in TestFewExpelNone. Then one more member is heard: if it is of the group, the members of the
+// other list are told at once to join again; if it is of the other list, that list goes on after Takeover.
+func TestFewHeardAgain(t *testing.T) {
+	spec.Covers(t, "RM-A18")
+	group, list := []sim.NodeID{9, 10, 11, 12, 13}, []sim.NodeID{1, 2, 3}
+	for _, c := range []struct {
+		later                          time.Duration
+		group, list, members, expelled []sim.NodeID
+	}{
+		{time.Second, group[:3], list[:2], group, list[:2]},
+		{3 * time.Second, group[:2], list, list, group},
+	} {
+		s := startedOver(2, group...)
+		s.publishes(t, group, nil)
+		version := s.g.version
+		hear := func(d time.Duration, hosts []sim.NodeID) {
+			for end := s.g.now + d; s.g.now < end; {
+				s.hear(s.g.now+s.g.cfg.Heartbeat, hosts...)
+			}
+		}
+		report := func(hosts, heard []sim.NodeID) {
+			for _, host := range hosts {
+				s.told(s.g.now, host, &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 3}})
+			}
+			for len(s.g.collect.probes) > 0 {
+				for _, host := range hosts {
+					s.answer(s.g.now, host, list)
+				}
+				for _, host := range heard {
+					s.answerOf(s.g.now, host, version, group)
+				}
+				hear(s.g.cfg.Heartbeat, heard)
+			}
+		}
+		hear(6*s.g.cfg.Takeover, group[:2])
+		report(list[:2], group[:2])
+		hear(c.later, c.group)
+		report(c.list, c.group)
+		s.publishes(t, c.members, c.expelled)
 	}
 }

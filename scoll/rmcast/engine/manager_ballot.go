@@ -85,7 +85,7 @@ func (g *Manager) backed() (best *ballot) {
 			answers = c.answers()
 		}
 		b.backers = g.carries(b, answers)
-		if b.backers > 0 && (best == nil || g.beats(b, best)) {
+		if b.backers > 0 && (best == nil || g.beats(b, best, answers)) {
 			best = b
 		}
 	}
@@ -96,8 +96,29 @@ func (g *Manager) backed() (best *ballot) {
 // with more backers outside the present group wins, so few members that claim that all others have ended cannot change the
 // list. Among equals, the one wins that more nodes have: otherwise one node could leave a member behind by a later list
 // without it. But if a leaving member of one list has the other one, that one goes on, so that this member is not left behind.
-func (g *Manager) beats(a, b *ballot) bool {
-	return cmp.Or(cmp.Compare(g.outside(a), g.outside(b)), cmp.Compare(b.passed, a.passed), cmp.Compare(a.told, b.told), a.version.Compare(b.version)) > 0
+func (g *Manager) beats(a, b *ballot, answers map[wire.ID]*probe) bool {
+	return cmp.Or(
+		cmp.Compare(g.outside(a), g.outside(b)),
+		cmp.Compare(g.passes(a, b, answers), g.passes(b, a, answers)),
+		cmp.Compare(a.told, b.told),
+		a.version.Compare(b.version),
+	) > 0
+}
+
+// passes returns how many leaving members of the list b know a later one, if the list a leaves none behind that votes on b. A
+// list that was made because members leave is like that. Other lists could be lies that leave any member behind.
+func (g *Manager) passes(a, b *ballot, answers map[wire.ID]*probe) int {
+	if b.passed == 0 {
+		return 0
+	}
+	on := make(map[wire.ID]bool, len(a.members))
+	for _, m := range a.members {
+		on[m.ID] = true
+	}
+	if slices.ContainsFunc(b.members, func(m wire.Member) bool { return !on[m.ID] && g.votes(m.ID, answers[m.ID]) }) {
+		return 0
+	}
+	return b.passed
 }
 
 // leftBehind reports whether the member p, which has answered, cannot go on with the list b that the majority has. There

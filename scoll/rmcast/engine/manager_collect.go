@@ -174,7 +174,7 @@ func (g *Manager) open() bool {
 // this manager has no list of another one, a single member may have answered, with an invented list without the others. All
 // members report within a Heartbeat.
 func (g *Manager) reportsBy() time.Duration {
-	if g.role == standby || g.standby.list.Version.IsValid() {
+	if g.role == standby || g.standby.list.Version.IsValid() && !g.version.IsValid() {
 		return g.collect.began
 	}
 	return g.collect.reportBy

@@ -19,7 +19,7 @@ import (
 // choose. Otherwise the members of the group are like nodes that have joined during the search: they join the members of b,
 // and have no vote.
 func (g *Manager) competes(b *ballot) bool {
-	several := len(g.base.ids)+len(g.base.before)+len(g.leavers) > 1 || g.outside(b) <= 1 && len(g.latest.Members) > 0
+	several := len(g.base.ids)+len(g.base.before)+len(g.leavers) > 1 || g.outside(b) <= 1 && slices.ContainsFunc(g.members, func(m *managed) bool { return m.listed })
 	return len(g.cfg.Managers) > 1 && several
 }
 
@@ -50,7 +50,7 @@ func (g *Manager) choose(b *ballot) {
 	}
 	g.collect.end()
 	if len(g.base.ids) > 0 && !g.hearsMost(noMember) {
-		g.collect.againAt = g.now + 5*g.cfg.Takeover
+		g.collect.againAt = g.now + g.cfg.Takeover // soon: a member of either list that is heard then may decide it, see weigh
 		return
 	}
 	if backers == b.backers {

@@ -178,6 +178,7 @@ func (g *Manager) weigh() {
 	g.alone = len(g.base.ids) > 0 && !g.hearsMost(noMember)
 	if before && !g.alone {
 		g.patientAt = g.now
+		g.collect.againAt = 0
 	}
 }
 

@@ -70,6 +70,36 @@ func TestListOfOneNode(t *testing.T) {
 	s.publishes(t, list, []sim.NodeID{9})
 }
 
+// TestListOfLeaver: RM-A9: a member answers a new manager as one that is leaving, and in the name of a second member of its own.
+// Both have a later list without one of the other members. That one stays: the list goes on that the other nodes have.
+func TestListOfLeaver(t *testing.T) {
+	spec.Covers(t, "RM-A9")
+	s, list := newSearch(), []sim.NodeID{1, 2, 3, 4, 5}
+	second := wire.ID{NID: hostNID(4), Incarnation: 8}
+	s.begin(list...)
+	s.report(second)
+	for _, flags := range []wire.OrderFlags{wire.OrderLeaving, 0} {
+		o := wire.Order{Kind: wire.OrderKnown, Group: testGroup, Incarnation: 8, Epoch: s.g.epoch, Version: wire.Version{Epoch: 500, Counter: 9}, Window: 4, MTU: 2048}
+		if o.Flags = flags; flags != 0 {
+			o.Incarnation = 7
+		}
+		o.Usable = o.Version
+		o.Members = []wire.Member{{ID: second, Number: 4}}
+		for _, host := range list[:3] {
+			o.Members = append(o.Members, wire.Member{ID: testID(host), Number: uint32(host)})
+		}
+		s.g.Step(3, Input{Kind: Instructed, From: second.NID, Data: o.AppendTo(nil)}, &s.out)
+	}
+	for _, host := range []sim.NodeID{1, 2, 3, 5} {
+		s.answer(4, host, list)
+	}
+	s.wait()
+	s.g.Step(max(s.g.now, s.g.collect.by), Input{}, &s.out)
+	if !slices.ContainsFunc(s.g.latest.Members, func(m wire.Member) bool { return m.ID == testID(5) }) {
+		t.Errorf("members %v", s.g.latest.Members)
+	}
+}
+
 // inventions returns n members of an earlier list that does not exist.
 func inventions(n int) (list []wire.Member) {
 	for i := range n {
