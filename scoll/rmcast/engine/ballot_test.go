@@ -175,6 +175,12 @@ func oneList() []ballotCase {
 			fiveMembers,
 			nil,
 		},
+		{
+			"the same, and one that was left behind does not answer", nil,
+			append(tell(fiveMembers, 1, 2, 3), told{id: 5, counter: 4, list: []uint32{1, 2, 3}, voters: 6, of: 5, silent: []uint32{4}, flags: wire.OrderLeaving}),
+			[]uint32{1, 2, 3, 5},
+			nil,
+		},
 	}
 }
 

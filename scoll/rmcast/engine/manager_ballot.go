@@ -115,7 +115,11 @@ func (g *Manager) passes(a, b *ballot, answers map[wire.ID]*probe) int {
 	for _, m := range a.members {
 		on[m.ID] = true
 	}
-	if slices.ContainsFunc(b.members, func(m wire.Member) bool { return !on[m.ID] && g.votes(m.ID, answers[m.ID]) }) {
+	stays := func(m wire.Member) bool {
+		p := answers[m.ID] // either list leaves a member behind that was asked and has not answered
+		return (p == nil || p.answered) && g.votes(m.ID, p)
+	}
+	if slices.ContainsFunc(b.members, func(m wire.Member) bool { return !on[m.ID] && stays(m) }) {
 		return 0
 	}
 	return b.passed
