@@ -112,14 +112,30 @@ func (t *Tracker) tell(id nid.NID, v Vital) {
 	}
 }
 
-// Detach removes the agent, because gossip stops.
+// Detach removes the agent, because gossip stops. Before that it tells listeners what the agent knows by now and has
+// not reported yet.
 func (t *Tracker) Detach() {
+	t.telling.Lock()
+	defer t.telling.Unlock()
 	t.mu.Lock()
-	unwatch := t.unwatch
-	t.agent, t.unwatch = nil, nil
+	agent, unwatch := t.agent, t.unwatch
 	t.mu.Unlock()
 	if unwatch != nil {
 		unwatch()
+		t.catchUp(agent)
+	}
+	t.mu.Lock()
+	t.agent, t.unwatch = nil, nil
+	t.mu.Unlock()
+}
+
+// catchUp reports what the agent's reports have not said yet. The caller holds telling.
+func (t *Tracker) catchUp(agent *gossip.Agent) {
+	for _, p := range agent.Status().Participants {
+		told, _, base := t.Look(p.NID)
+		if v := (Vital{p.Health == gossip.Alive, base + p.Aliveness}); v != told && p.Health != gossip.Unknown {
+			t.tell(p.NID, v)
+		}
 	}
 }
 
