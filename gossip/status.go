@@ -51,11 +51,19 @@ func (a *Agent) Ended(id nid.NID, ago time.Duration) (ended bool) {
 	return ended
 }
 
-// Unsure reports that this node was paused and has not heard enough since: until it has, the
-// agent reports no change of the participants' health or of the quorum.
+// Unsure reports that the agent cannot judge which participants are alive. This node was paused and has not heard
+// enough since: until it has, the agent reports no change of the participants' health or of the quorum. Or this node is
+// silent after its start and has not heard most participants yet, which may be silent, too.
 func (a *Agent) Unsure() (unsure bool) {
-	a.runner.Inspect(func() { unsure = a.m.Unsure() })
+	a.runner.Inspect(func() { unsure = a.m.Unsure() || a.m.Unready() })
 	return unsure
+}
+
+// Silent reports whether the silence after the start lasts: this node sends nothing until the others have noticed that
+// its last incarnation has ended.
+func (a *Agent) Silent() (silent bool) {
+	a.runner.Inspect(func() { silent = a.m.Silent() })
+	return silent
 }
 
 // Watch calls f for every participant that is alive now, and then whenever one dies or comes

@@ -21,7 +21,8 @@ type View interface {
 }
 
 // Unsure is an optional interface of a View. It reports whether discovery is unable to judge at
-// the moment, as after a pause of this process (CH-A6).
+// the moment, as after a pause of this process, or while discovery has just begun and the other servers
+// may have, too (CH-A6). Meanwhile, the lack of a quorum evicts no client.
 type Unsure interface{ Unsure() bool }
 
 // Outcome is the result of a broadcast.

@@ -45,6 +45,7 @@ func (m *Machine) review(out *Output) {
 		}
 	}
 	h.alive, h.scratch = h.scratch, h.alive
+	m.stealth.most = m.stealth.most || 2*h.count > m.list.Len()
 	m.judgeQuorum(out)
 }
 

@@ -144,6 +144,7 @@ func (m *Machine) heardAll(limit int) bool {
 // have detected the death of its last incarnation (collectives design, Design Notes).
 type stealth struct {
 	silent bool
+	most   bool // more than half of the participants have been alive at one time since the start
 	cycles int
 	last   uint64 // this node's last silent cycle
 }

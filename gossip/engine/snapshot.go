@@ -92,6 +92,10 @@ func (m *Machine) Quorum() bool { return m.health.quorum }
 // Silent reports whether the silence after the start lasts.
 func (m *Machine) Silent() bool { return m.stealth.silent }
 
+// Unready reports whether the silence after the start lasts, and this node has not heard of most participants yet. They
+// may be silent, too, as when all were started at once.
+func (m *Machine) Unready() bool { return m.stealth.silent && !m.stealth.most && !m.stopped }
+
 // Stopped reports whether this node has stopped taking part.
 func (m *Machine) Stopped() bool { return m.stopped }
 

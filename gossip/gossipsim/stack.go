@@ -138,7 +138,7 @@ func (k *stack) misconfigure(what string) {
 func (k *stack) view() view          { return view{k.list, k.alive} }
 func (k *stack) stopped() bool       { return k.status().Stopped }
 func (k *stack) silent() bool        { return k.status().Silent }
-func (k *stack) unsure() bool        { return k.agent.Unsure() }
+func (k *stack) unsure() bool        { return k.agent.Unsure() && !k.status().Silent } // of silent nodes, no more patience is needed
 func (k *stack) quorum() bool        { return k.agent.Quorum() }
 func (k *stack) clock() uint64       { return k.status().Clock }
 func (k *stack) stats() engine.Stats { return k.status().Stats }

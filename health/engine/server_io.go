@@ -28,7 +28,7 @@ const (
 	Arrived                          // uses From, Primary, PeerIncarnation, At, Data: a message arrived
 	Seen                             // uses Client, At or Failed: the transport's answer to DoLook: when it last received a message of that NI; Failed: it received none
 	ServerHealth                     // uses Server, Alive, Lifetime: a report of discovery
-	QuorumIs                         // uses Alive, Unsure: whether there is a quorum, or discovery does not know, as after a pause (CH-A6)
+	QuorumIs                         // uses Alive, Unsure: whether there is a quorum, or discovery does not know, as after a pause or at its start (CH-A6)
 	Saved                            // uses ID, Failed: DoSave has ended: the record is durable or, if Failed is true, cannot be saved
 	BroadcastDone                    // uses ID, Failed, Servers (those that did not answer), Data (the reply)
 	EvictArrived                     // uses Server, Data, Token: a batch of another server; the effect DoAnswer has the answer

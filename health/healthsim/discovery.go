@@ -49,7 +49,7 @@ func (s *server) chat(in engine.Input) {
 		default:
 		}
 	}
-	if q, u := s.gossip.Quorum(), s.gossip.Unsure(); q != s.view.quorum || u != s.view.unsure {
+	if q, u := s.gossip.Quorum(), s.gossip.Unsure() || s.gossip.Unready(); q != s.view.quorum || u != s.view.unsure {
 		s.view.quorum, s.view.unsure = q, u
 		s.input(healthengine.ServerInput{Kind: healthengine.QuorumIs, Alive: q, Unsure: u})
 	}

@@ -129,11 +129,13 @@ func (t *Tracker) Detach() {
 	t.mu.Unlock()
 }
 
-// catchUp reports what the agent's reports have not said yet. The caller holds telling.
+// catchUp reports what the agent's reports have not said yet: that participants are alive, or have died since the agent
+// reported them as alive. The caller holds telling.
 func (t *Tracker) catchUp(agent *gossip.Agent) {
 	for _, p := range agent.Status().Participants {
 		told, _, base := t.Look(p.NID)
-		if v := (Vital{p.Health == gossip.Alive, base + p.Aliveness}); v != told && p.Health != gossip.Unknown {
+		v := Vital{p.Health == gossip.Alive, base + p.Aliveness}
+		if v != told && (v.Alive || p.Aliveness > 0) {
 			t.tell(p.NID, v)
 		}
 	}

@@ -6,71 +6,156 @@ import (
 
 	"ulnet/gossip"
 	"ulnet/lnd"
-	"ulnet/lnd/lo"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet"
-	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
-	"ulnet/portals"
+	"ulnet/portals/node"
 )
 
-// TestTrackerLastNews: gossip stops before it has told its listeners that a node has come alive. They are told
-// nevertheless, so that a death of the node while gossip is stopped counts as one.
-func TestTrackerLastNews(t *testing.T) {
-	t.Parallel()
-	first, second := simlnd.NID(sim.NodeID(0)), simlnd.NID(sim.NodeID(1))
-	agent := func(h *simlnd.Host) *gossip.Agent {
-		a, err := gossip.New(h.Data.(*portals.Table), gossip.Config{Participants: []nid.NID{first, second}, Interval: time.Second, ColdStart: true})
+// tracked are three nodes in virtual time. A view follows the agents of the first one.
+type tracked struct {
+	t      *testing.T
+	fabric *simlnd.Fabric
+	now    time.Duration
+	agents [3]*gossip.Agent
+	view
+	told map[nid.NID]Vital
+}
+
+func newTracked(t *testing.T) *tracked {
+	t.Helper()
+	k := &tracked{t: t, told: make(map[nid.NID]Vital)}
+	boot := func(h, _ *simlnd.Host) {
+		n, err := node.Start(node.Config{
+			Networks: simlnd.Net.String(), Clock: h.Clock(), Drivers: []lnd.Driver{h.Driver()}, LNet: lnet.Config{Incarnation: h.LNetIncarnation()},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return a
+		h.Data = n
 	}
-	boot := func(h, _ *simlnd.Host) {
-		node := lnet.New(lnet.Config{Incarnation: h.LNetIncarnation(), Clock: h.Clock()})
-		table := portals.New(node)
-		h.Data = table
-		if _, err := node.AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := discovery.NewTarget(table); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fabric, err := simlnd.New(simlnd.Config{Nodes: 2, Boot: boot})
-	if err != nil {
+	var err error
+	if k.fabric, err = simlnd.New(simlnd.Config{Nodes: len(k.agents), Boot: boot}); err != nil {
 		t.Fatal(err)
 	}
-	told := map[nid.NID]Vital{}
-	var v Tracker
-	v.Watch(func(id nid.NID, alive bool, deaths uint64) { told[id] = Vital{alive, deaths} })
-	var a *gossip.Agent
-	fabric.At(time.Second, func() {
-		fabric.Do(1, func(h *simlnd.Host) { agent(h) })
-		fabric.Do(0, func(h *simlnd.Host) { a = agent(h) })
-	})
-	fabric.At(10*time.Second, func() {
-		fabric.Do(0, func(h *simlnd.Host) {
-			if alive, _ := a.Alive(second); !alive {
-				t.Fatal("gossip has not heard the other node")
-			}
-			v.Attach(a) // the reports come later, by timers
-			v.Detach()
-			if err := a.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			v.Attach(agent(h))
-			v.Detach() // this agent has not heard the other node yet, which is no news
+	k.Watch(func(id nid.NID, alive bool, deaths uint64) { k.told[id] = Vital{alive, deaths} })
+	k.run(time.Second)
+	return k
+}
+
+// run runs the nodes for some time.
+func (k *tracked) run(d time.Duration) {
+	k.t.Helper()
+	k.now += d
+	if err := k.fabric.Run(k.now); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// start starts gossip at a node.
+func (k *tracked) start(i sim.NodeID, cold bool) {
+	k.fabric.Do(i, func(h *simlnd.Host) {
+		var err error
+		k.agents[i], err = gossip.New(h.Data.(*node.Node).Table(), gossip.Config{
+			Participants: []nid.NID{simlnd.NID(0), simlnd.NID(1), simlnd.NID(2)}, Interval: time.Second, ColdStart: cold,
 		})
+		if err != nil {
+			k.t.Error(err)
+		}
 	})
-	if err := fabric.Run(12 * time.Second); err != nil {
-		t.Fatal(err)
+}
+
+// stop stops gossip at a node.
+func (k *tracked) stop(i sim.NodeID) {
+	k.fabric.Do(i, func(*simlnd.Host) {
+		if err := k.agents[i].Close(k.t.Context()); err != nil {
+			k.t.Error(err)
+		}
+	})
+}
+
+// TestTrackerLastNews: gossip stops before it has told its listeners that other nodes have come alive. They are told
+// nevertheless, so that a death of such a node while gossip is stopped counts as one.
+func TestTrackerLastNews(t *testing.T) {
+	t.Parallel()
+	k := newTracked(t)
+	for i := range k.agents {
+		k.start(sim.NodeID(i), true)
 	}
-	if told[first] != (Vital{Alive: true}) || told[second] != (Vital{Alive: true}) {
-		t.Errorf("listeners were told %v", told)
+	k.run(10 * time.Second)
+	k.fabric.Do(0, func(*simlnd.Host) {
+		k.Attach(k.agents[0]) // the agent reports later, by timers
+		k.Detach()
+	})
+	k.run(time.Second)
+	for i := range k.agents {
+		if told := k.told[simlnd.NID(sim.NodeID(i))]; told != (Vital{Alive: true}) {
+			t.Errorf("node %d: %+v", i, told)
+		}
+	}
+}
+
+// TestTrackerOldNews: an agent that has begun anew has heard of a node only what is too old to be alive. When it stops,
+// listeners keep the state of before: no agent has seen the node die.
+func TestTrackerOldNews(t *testing.T) {
+	t.Parallel()
+	k := newTracked(t)
+	for i := range k.agents {
+		k.start(sim.NodeID(i), true)
+	}
+	k.run(time.Second)
+	k.fabric.Do(0, func(*simlnd.Host) { k.Attach(k.agents[0]) })
+	k.run(9 * time.Second)
+	k.Detach()
+	k.stop(0)
+	k.stop(2)
+	k.run(25 * time.Second)
+	k.start(0, true)
+	k.run(time.Second)
+	k.fabric.Do(0, func(*simlnd.Host) { k.Attach(k.agents[0]) })
+	k.run(3 * time.Second)
+	third := simlnd.NID(2)
+	if p := k.agents[0].Status().Participants[2]; p.NID != third || p.Health != gossip.Dead || p.Aliveness != 0 {
+		t.Fatalf("the third is %+v", p)
+	}
+	k.Detach()
+	if told := k.told[third]; told != (Vital{Alive: true}) {
+		t.Errorf("%+v", told)
+	}
+}
+
+// TestViewAllAnew: gossip is stopped and started on all servers, and all are silent at first. Those that counted as alive
+// still do, so that collectives go on. A server where gossip does not start again does not when the silence is over.
+func TestViewAllAnew(t *testing.T) {
+	t.Parallel()
+	k := newTracked(t)
+	for i := range k.agents {
+		k.start(sim.NodeID(i), true)
+	}
+	k.run(time.Second)
+	k.fabric.Do(0, func(*simlnd.Host) { k.attach(k.agents[0]) })
+	k.run(9 * time.Second)
+	k.detach()
+	for i := range k.agents {
+		k.stop(sim.NodeID(i))
+	}
+	k.start(0, false)
+	k.start(1, false)
+	k.run(time.Second)
+	k.fabric.Do(0, func(*simlnd.Host) { k.attach(k.agents[0]) })
+	for range 10 {
+		k.run(time.Second)
+		for i := range k.agents {
+			if alive, deaths := k.Alive(simlnd.NID(sim.NodeID(i))); !alive || deaths != 0 {
+				t.Fatalf("after %v node %d is alive: %v, %d deaths", k.now, i, alive, deaths)
+			}
+		}
+	}
+	k.run(time.Minute)
+	for i, want := range []bool{true, true, false} {
+		if alive, _ := k.Alive(simlnd.NID(sim.NodeID(i))); alive != want {
+			t.Errorf("in the end node %d is alive: %v", i, alive)
+		}
 	}
 }

@@ -20,7 +20,8 @@ var (
 
 // view tells collectives which other servers are alive (scoll.View). While gossip runs, its
 // answers are those of the agent. Otherwise every server counts as alive, so that collectives
-// try all of them.
+// try all of them. So does each that counted as alive before, while an agent that has begun anew
+// cannot judge, because it is silent and the others may be, too.
 type view struct{ Tracker }
 
 // Alive implements scoll.View.
@@ -33,6 +34,9 @@ func (v *view) Alive(id nid.NID) (bool, uint64) {
 		return true, told.Deaths
 	}
 	alive, deaths := agent.Alive(id)
+	if !alive && deaths == 0 && told.Alive && agent.Unsure() {
+		return true, told.Deaths
+	}
 	return alive, base + deaths
 }
 

@@ -58,7 +58,7 @@ func New(host node.Host, g Gossip, c Collectives) *Module {
 			m: m, cfg: cfg, open: openBolt, log: host.Log, keys: cfg.Keys, changed: make(chan struct{}, 1), quit: make(chan struct{}),
 			view: newView(cfg.Servers, func(id nid.NID) bool { return slices.Contains(m.NIDs(), id) }),
 		}
-		g.Follow(func(a *gossip.Agent) { m.roles.view.attach(a, m.Clock.Now()) }, m.roles.view.detach)
+		g.Follow(m.roles.view.attach, m.roles.view.detach)
 		g.OnChange(m.roles.gossipChanged)
 	}
 	return m
@@ -126,7 +126,7 @@ func (h *roles) follow() {
 		case <-h.quit:
 			return
 		}
-		h.view.look(h.m.Clock.Now())
+		h.view.look()
 		err := h.sync()
 		h.mu.Lock()
 		was := h.failure

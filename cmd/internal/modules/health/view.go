@@ -2,7 +2,6 @@ package health
 
 import (
 	"sync"
-	"time"
 
 	gossipmod "ulnet/cmd/internal/modules/gossip"
 	"ulnet/gossip"
@@ -20,15 +19,18 @@ var (
 // view is what client health knows of other servers (health.View). While gossip runs, that is
 // what gossip reports. While gossip is stopped, all servers keep their last state, and the view
 // is unsure. After gossip has started again, the view stays unsure until the new agent has heard
-// all servers that were alive, or has run long enough to detect deaths. If a server is dead
-// then, that counts as one death.
+// all servers that were alive, or has run so long that it would have heard them, also if all servers
+// have started gossip again and were silent at first. If a server is dead then, that counts as one
+// death.
 type view struct {
 	gossipmod.Tracker
 
 	mu       sync.Mutex
 	excluded bool               // the agent has stopped: wrong parameters, or not in the list; mu guards this field and all below, except the last two
 	settling bool               // gossip has been restarted, and the new agent knows too little yet
-	until    time.Duration      // time at which settling ends at the latest
+	from     uint64             // cycle of the agent in which it became the source of the view
+	until    uint64             // cycle of the agent after which settling ends, whatever was heard
+	most     bool               // the agent has heard most servers since it became the source of the view
 	alive    int                // number of live servers when the view was last sure
 	known    int                // number of servers when the view was last sure
 	servers  []nid.NID          // servers of the view; nil: the participants of gossip
@@ -79,7 +81,7 @@ func (v *view) Counts() (alive, known int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if agent != nil {
-		v.alive, v.known = alive, known
+		v.alive, v.known, v.most = alive, known, v.most || 2*alive > known
 	}
 	return v.alive, v.known
 }
@@ -104,19 +106,29 @@ func (v *view) Quorum() bool {
 	return 2*alive > known
 }
 
-// Unsure implements health.Unsure.
+// Unsure implements health.Unsure. While gossip is silent after its start, and until it has heard most of the servers, it
+// may be that these are silent, too.
 func (v *view) Unsure() bool {
 	agent := v.sure()
-	return agent == nil || agent.Unsure()
+	if agent == nil || agent.Unsure() {
+		return true
+	}
+	v.Counts()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return !v.most && agent.Silent()
 }
 
 // attach makes an agent of gossip the source of the view.
-func (v *view) attach(agent *gossip.Agent, now time.Duration) {
+func (v *view) attach(agent *gossip.Agent) {
 	s := agent.Status()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.settling = v.Attach(agent)
-	v.until = now + time.Duration(s.Threshold+1)*s.Interval
+	v.from, v.until, v.most = s.Cycle, s.Cycle+uint64(s.Limits.Dead), false
+	if s.Silent {
+		v.until += uint64(s.Limits.Stealth) // the others may be silent as long, and have started a little later
+	}
 	v.excluded = false
 }
 
@@ -129,7 +141,7 @@ func (v *view) detach() {
 }
 
 // look is called from time to time. It notices when the agent has stopped, and when a new agent knows enough.
-func (v *view) look(now time.Duration) {
+func (v *view) look() {
 	agent := v.Agent()
 	if agent == nil {
 		return
@@ -138,11 +150,14 @@ func (v *view) look(now time.Duration) {
 	v.mu.Lock()
 	if v.Agent() == agent {
 		v.excluded = s.Stopped
+		if !s.Silent && s.Cycle <= v.from+uint64(s.Limits.Stealth) { // the silence has ended early: others hold this node for dead, so gossip runs there
+			v.until = min(v.until, v.from+uint64(s.Limits.Dead))
+		}
 	}
 	settling, until := v.settling, v.until
 	v.mu.Unlock()
 	if settling && !s.Stopped {
-		v.settle(agent, now >= until)
+		v.settle(agent, s.Cycle > until && !agent.Unsure())
 	}
 }
 
