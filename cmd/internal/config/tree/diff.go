@@ -98,6 +98,10 @@ func (d *differ) route(line int, r *Route) {
 	has := d.now.Route[at]
 	d.same(line, what, "hop", has.Hop, r.Hop)
 	d.same(line, what, "priority", has.Priority, r.Priority)
+	if r.Sensitivity != 0 {
+		here := max(has.Sensitivity, 1)
+		d.same(line, what, "health_sensitivity", &here, &r.Sensitivity)
+	}
 }
 
 // same adds a failure if a value differs, because import cannot change values of an existing item.
@@ -172,15 +176,25 @@ func (has *NI) is(ni NI) bool {
 }
 
 // peer compares a peer with the same peer of the node. Importing adds the NIDs of the file to
-// those that the node has.
+// those that the node has. A peer with several NIDs is Multi-Rail.
 func (d *differ) peer(line int, p *Peer) {
 	at := slices.IndexFunc(d.now.Peer, func(has Peer) bool { return has.Primary == p.Primary && has.IsConfigured() })
-	if at < 0 {
+	var has Peer
+	if at >= 0 {
+		has = d.now.Peer[at]
+	}
+	switch {
+	case !p.MultiRail && slices.ContainsFunc(slices.Concat(has.NIs, p.NIs), func(ni PeerNI) bool { return ni.NID != p.Primary }):
+		d.add(line, Fails, "peer %v: Multi-Rail cannot be false, because it has several NIDs here or in the file", p.Primary)
+		return
+	case at < 0:
 		d.add(line, Adds, "peer %v", p.Primary)
 		return
+	case has.MultiRail != p.MultiRail:
+		d.add(line, Sets, "peer %v: Multi-Rail: %t -> %t", p.Primary, has.MultiRail, p.MultiRail)
 	}
 	for _, ni := range p.NIs {
-		if !slices.ContainsFunc(d.now.Peer[at].NIs, func(has PeerNI) bool { return has.NID == ni.NID }) {
+		if !slices.ContainsFunc(has.NIs, func(has PeerNI) bool { return has.NID == ni.NID }) {
 			d.add(line, Adds, "NID %v of peer %v", ni.NID, p.Primary)
 		}
 	}
