@@ -73,7 +73,7 @@ func (f *Flags) Load(system bool) (*Loaded, error) {
 func (f *Flags) override(l *Loaded) (err error) {
 	overrides := map[string]func(){
 		"modprobe":      func() {},
-		"lnet-conf":     func() { l.LNetConf = pathOf(f.given.LNetConf) },
+		"lnet-conf":     func() { l.LNetConf = flagPath(f.given.LNetConf) },
 		"networks":      func() { l.Networks, l.IP2Nets, l.Config.Sections.Net = f.given.Networks, "", nil },
 		"accept-port":   func() { l.AcceptPort = f.given.AcceptPort },
 		"o2ib-provider": func() { l.O2IB.Provider = f.given.O2IB.Provider },
@@ -138,7 +138,7 @@ func (f *Flags) files(system bool) (l *Loaded, err error) {
 		}
 	}
 	if f.set.Changed("modprobe") {
-		l.Modprobe = pathOf(f.given.Modprobe)
+		l.Modprobe = flagPath(f.given.Modprobe)
 	}
 	if l.Modprobe == "" {
 		return l, nil
@@ -184,8 +184,8 @@ func (f *Flags) missing(now ...string) error {
 	return nil
 }
 
-// pathOf returns the path that a flag names, "" for none.
-func pathOf(value string) string {
+// flagPath returns the path that a flag names, "" for none.
+func flagPath(value string) string {
 	if value == noFile {
 		return ""
 	}

@@ -32,6 +32,17 @@ func beside(file, path string) string {
 	return filepath.Join(filepath.Dir(file), path)
 }
 
+// pathOf parses the path of a file or folder, relative to the folder of the configuration's file. It sets *path to a
+// path under which that can be read later.
+func pathOf(path *string, file string) setting {
+	return text(new(string), func(s string) error {
+		if *path = s; s != "" {
+			*path = beside(file, s)
+		}
+		return nil
+	})
+}
+
 // ReadKeys reads a file of keys, which the key key_file of a section names.
 func ReadKeys(path string) (keyring.Keys, error) {
 	text, err := readSecret(path)

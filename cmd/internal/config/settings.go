@@ -72,8 +72,8 @@ func (c *Config) settings(file string) map[string]setting {
 
 		"handlers": handlerSection(&c.Handlers, file),
 
-		"modprobe":  text(&c.Modprobe, nil),
-		"lnet_conf": text(&c.LNetConf, nil),
+		"modprobe":  pathOf(&c.Modprobe, file),
+		"lnet_conf": pathOf(&c.LNetConf, file),
 
 		"socket":        text(&c.Socket, nil),
 		"state_dir":     text(&c.StateDir, nil),

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ type Status struct {
 	// Incarnation is the number of this incarnation of the node, higher than all earlier ones.
 	Incarnation uint64     `json:"incarnation"`
 	Networks    string     `json:"networks"`            // networks string, as configured
-	LNetConf    string     `json:"lnet_conf,omitempty"` // path of the file that the node imports when it starts
+	LNetConf    string     `json:"lnet_conf,omitempty"` // absolute path of the file that the node imports when it starts
 	SourceCheck bool       `json:"source_check"`        // messages whose source is not the peer of their connection are dropped
 	NIs         []NIStatus `json:"nis"`                 // NIs in the order of the configuration
 	Stats       lnet.Stats `json:"statistics"`          // counters of the node since it started, or since they were reset
@@ -55,10 +56,22 @@ type NIStatus struct {
 	ByAddress bool `json:"by_address,omitempty"`
 }
 
+// absolute returns the absolute path of a file, "" for none. A relative one is relative to the folder in which lnetd was
+// started, where its clients need not be.
+func absolute(path string) string {
+	if path == "" {
+		return ""
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
 // Status returns the node's state.
 func (n *Node) Status() Status {
 	s := n.lnet.Overview()
-	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.current.Load().Networks, LNetConf: n.current.Load().LNetConf, SourceCheck: n.cfg.SourceCheck, Stats: n.statsNow(s.Stats)}
+	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.current.Load().Networks, LNetConf: absolute(n.current.Load().LNetConf), SourceCheck: n.cfg.SourceCheck, Stats: n.statsNow(s.Stats)}
 	status.Discovery, status.Latency = n.base.Discovery().Stats(), n.table.Latencies()
 	status.Faults = n.faults()
 	status.Health, status.Recovery, status.Clock = n.lnet.Health(), n.base.Discovery().Recovery(), n.clock.Now()
