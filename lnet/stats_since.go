@@ -3,15 +3,16 @@ package lnet
 import "maps"
 
 // Since returns what was counted since t was taken. MsgsAlloc and MsgsMax, which are no counters,
-// stay as they are.
+// stay as they are. No counter becomes less than 0: those of a router are differences of counters that are not read at
+// the same instant.
 func (s Stats) Since(t Stats) Stats {
 	from := t.counters()
 	for i, c := range s.counters() {
-		*c -= *from[i]
+		*c -= min(*c, *from[i])
 	}
 	s.DropReasons = maps.Clone(s.DropReasons)
 	for why := range s.DropReasons { // any order: reasons are independent
-		if s.DropReasons[why] -= t.DropReasons[why]; s.DropReasons[why] == 0 {
+		if s.DropReasons[why] -= min(s.DropReasons[why], t.DropReasons[why]); s.DropReasons[why] == 0 {
 			delete(s.DropReasons, why)
 		}
 	}

@@ -24,6 +24,10 @@ func TestStatsSince(t *testing.T) {
 	if !reflect.DeepEqual(got, Stats{}) {
 		t.Errorf("of %d fields some are left: %+v", n, got)
 	}
+	before.MsgsAlloc, before.MsgsMax = 0, 0
+	if got := (Stats{DropReasons: map[string]uint64{"b": 2}}).Since(before); len(got.DropReasons) != 0 || !reflect.DeepEqual(got, Stats{DropReasons: map[string]uint64{}}) {
+		t.Errorf("less than before: %+v", got)
+	}
 }
 
 // fill gives all numbers of a struct different values, and returns the next one.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"syscall"
 	"time"
@@ -150,6 +151,6 @@ func (s *netSetting) tuneNet(c *cobra.Command, g *globals) error {
 	if err != nil {
 		return badSetting(syscall.EINVAL, "Invalid network type: "+s.net, cli.Usagef("--net: %w", err))
 	}
-	err = node.OpTune.Call(c.Context(), g.client(), node.TuneRequest{Net: net.String(), Timeout: time.Duration(s.wait) * time.Second})
+	err = node.OpTune.Call(c.Context(), g.client(), node.TuneRequest{Net: net.String(), Timeout: time.Duration(max(-1, min(s.wait, math.MaxInt32))) * time.Second})
 	return failingPlainly(err, "net", "set", "cannot set the time-out: ")
 }

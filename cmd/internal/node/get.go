@@ -25,7 +25,7 @@ type GetRequest struct {
 // after the other. The payload of each is reported with its REPLY event. A REPLY that is
 // shorter than requested is the last one.
 func (n *Node) Get(ctx context.Context, r GetRequest, report Report) error {
-	if uint64(r.Offset)+r.Length > math.MaxUint32+1 {
+	if r.Length > math.MaxUint32+1-uint64(r.Offset) {
 		return errOffset
 	}
 	buffer := make([]byte, min(r.Length, pieceSize))

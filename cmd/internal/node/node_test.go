@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"syscall"
@@ -334,6 +335,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"negative count", n.Sink(t.Context(), node.SinkRequest{Count: -1}, ignore), "count -1: want 0 or more"},
 		{"serve of no portal", n.Serve(t.Context(), node.ServeRequest{Portal: -1}, strings.NewReader("x"), ignore), "MEAttach: invalid argument"},
 		{"serve too much", n.Serve(t.Context(), node.ServeRequest{}, io.LimitReader(zeros{}, node.MaxBuffer+1), ignore), "content has more than 67108864 bytes"},
+		{"get as good as all", n.Get(t.Context(), node.GetRequest{Offset: 2, Length: math.MaxUint64}, ignore), "offsets have 32 bits: 4 GiB is the end"},
 		{"get too much", n.Get(t.Context(), node.GetRequest{Offset: 2, Length: 1<<32 - 1}, ignore), "offsets have 32 bits: 4 GiB is the end"},
 		{"put from a broken source", n.Put(t.Context(), node.PutRequest{}, failing{broken}, ignore), "read data: broken"},
 	} {
