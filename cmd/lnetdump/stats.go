@@ -27,7 +27,8 @@ type pair struct{ src, dest string }
 type stats struct {
 	counts      capture.Counts
 	connections int
-	lost        uint64
+	lost        uint64 // bytes of TCP that are missing from the capture
+	lostPackets uint64 // packets of RoCE that are missing from the capture
 	unknown     uint64
 	types       map[string]sum
 	pairs       map[pair]sum
@@ -50,7 +51,9 @@ func (s *stats) record(r *capture.Record) {
 	case capture.Opened:
 		s.connections++
 	case capture.Lost:
-		if !r.Conn.RoCE { // lost counts bytes: Length is in bytes for TCP, but in packets for RoCE
+		if r.Conn.RoCE {
+			s.lostPackets += r.Length
+		} else {
 			s.lost += r.Length
 		}
 	case capture.Unknown:
@@ -79,8 +82,12 @@ func (s *stats) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return s.printJSON(w, pairs)
 	}
-	fmt.Fprintf(w, "%d packets, %d connections, %d bytes lost, %d bytes not understood\n",
+	fmt.Fprintf(w, "%d packets, %d connections, %d bytes lost, %d bytes not understood",
 		s.counts.Packets-s.counts.Other, s.connections, s.lost, s.unknown)
+	if s.lostPackets > 0 {
+		fmt.Fprintf(w, ", %d packets of RDMA lost", s.lostPackets)
+	}
+	fmt.Fprintln(w)
 	var t cli.Table
 	t.Row("\nTYPE", "MESSAGES", "BYTES")
 	for _, k := range dissection.Types {
@@ -114,11 +121,12 @@ func (s *stats) printJSON(w io.Writer, pairs []pair) error {
 		Packets     uint64         `json:"packets"`
 		Connections int            `json:"connections"`
 		Lost        uint64         `json:"lost_bytes"`
+		LostPackets uint64         `json:"lost_packets,omitempty"`
 		Unknown     uint64         `json:"unknown_bytes"`
 		Types       map[string]sum `json:"types"`
 		Pairs       []pairSum      `json:"nid_pairs"`
 		Portals     map[string]sum `json:"portals"`
-	}{s.counts.Packets - s.counts.Other, s.connections, s.lost, s.unknown, s.types, list, s.portals})
+	}{s.counts.Packets - s.counts.Other, s.connections, s.lost, s.lostPackets, s.unknown, s.types, list, s.portals})
 }
 
 // compareNumbers orders decimal numbers by value, and other texts by length.

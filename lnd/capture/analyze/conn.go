@@ -78,7 +78,7 @@ func (c *conn) establish(now time.Duration) {
 	l := c.join()
 	c.established = true
 	c.typ = c.typeOfFirst()
-	l.established(c.ls.a, now, c.typ)
+	l.established(c.ls.a, now, c.typ, c.keepalive())
 	for s, incarnation := range c.incarnation {
 		l.learn(c.ls.a, now, c.side(capture.Side(s)), incarnation)
 	}

@@ -50,6 +50,7 @@ type link struct {
 	ended  [connTypes]int // connections that ended and were not replaced, by their type as the first end sees it
 	sides  [2]linkSide
 	heard  time.Duration // when a message of either side last came, or the first open connection was established
+	limit  time.Duration // longest silence that keepalive allows; 0: there is no such limit
 	silent Silence
 }
 
@@ -149,8 +150,10 @@ func (ls *links) sorted() []*link {
 	})
 }
 
-// established counts a connection.
-func (l *link) established(a *Analyzer, now time.Duration, typ int) {
+// established counts a connection. The parameter limit is the longest silence that keepalive allows; 0 if there is no
+// such limit.
+func (l *link) established(a *Analyzer, now time.Duration, typ int, limit time.Duration) {
+	l.limit = limit
 	l.sum.Connections++
 	a.timeline.mark(now, markConnected)
 	if l.ended[typ] > 0 {
@@ -169,7 +172,9 @@ func (l *link) hear(a *Analyzer, now time.Duration, limit time.Duration) {
 	if l.open == 0 {
 		return
 	}
-	l.silent.add(a, l.heard, now, limit)
+	if l.limit = limit; l.silent.add(l.heard, now, limit) {
+		a.timeline.mark(l.heard, markSilence)
+	}
 	l.heard = max(l.heard, now)
 }
 

@@ -128,6 +128,8 @@ func (a *Analyzer) Report(now time.Time) *Report {
 	for _, k := range a.pairs.sorted(pairKey.compare) {
 		r.Pairs = append(r.Pairs, PairRow{k.from, k.to, k == pairKey{}, a.pairs.byKey[k].counts()})
 	}
+	t := a.timeline // a copy, in which the report notes what lasts
+	r.timeline = &t
 	a.reportLinks(r)
 	a.unanswered(r)
 	return r
@@ -135,28 +137,26 @@ func (a *Analyzer) Report(now time.Time) *Report {
 
 // unanswered lists the operations that wait, and notes them in the timeline of the report.
 func (a *Analyzer) unanswered(r *Report) {
-	t := a.timeline
 	for at := a.table.open.Front(); at != nil; at = at.Next() {
 		e := at.Value.(*entry)
 		if e.copied {
 			continue
 		}
-		t.mark(e.at, markUnanswered)
+		r.timeline.mark(e.at, markUnanswered)
 		if len(r.Unanswered) < a.cfg.Listed {
 			o := a.operation(e)
 			o.Latency = r.Duration - e.at
 			r.Unanswered = append(r.Unanswered, o)
 		}
 	}
-	r.timeline = &t
 }
 
-// reportLinks describes the links, with the stalls that still last.
+// reportLinks describes the links, with the silences and stalls that still last.
 func (a *Analyzer) reportLinks(r *Report) {
 	at := map[*link]int{}
 	for i, l := range a.links.sorted() {
 		at[l] = i
-		r.Links = append(r.Links, l.report(r.Duration))
+		r.Links = append(r.Links, l.report(r))
 	}
 	for _, c := range a.links.conns { // any order: stalls are added up
 		if c.link == nil {
@@ -168,16 +168,16 @@ func (a *Analyzer) reportLinks(r *Report) {
 	}
 }
 
-// report describes a link at an instant.
-func (l *link) report(now time.Duration) Link {
+// report describes a link at the end of a report.
+func (l *link) report(r *Report) Link {
 	out := Link{Ends: l.key, RDMA: l.roce, LinkCounts: l.sum, Silence: l.silent}
 	out.Open, out.MostOpen = l.open, l.most
-	if length := now - l.heard; l.open > 0 && length > out.Silence.Longest {
-		out.Silence.Longest, out.Silence.Since = length, l.heard
+	if l.open > 0 && out.Silence.add(l.heard, r.Duration, l.limit) {
+		r.timeline.mark(l.heard, markSilence)
 	}
 	for i := range l.sides {
 		out.Sides[i] = l.sides[i].sum
-		out.Sides[i].ZeroCopy.Full.add(l.sides[i].cookies.full, now)
+		out.Sides[i].ZeroCopy.Full.add(l.sides[i].cookies.full, r.Duration)
 	}
 	return out
 }

@@ -140,10 +140,11 @@ func TestNow(t *testing.T) {
 	c := p.dial(nodeA, nodeB, ksock.Control)
 	p.send(c, near, put(nodeA, nodeB, 1))
 	r := p.Report(time.Unix(1000, 0).Add(time.Minute))
-	if r.Duration != time.Minute || r.Unanswered[0].Latency != time.Minute || r.Links[0].Silence.Longest != time.Minute {
+	want := Silence{Longest: time.Minute, Gaps: 1}
+	if r.Duration != time.Minute || r.Unanswered[0].Latency != time.Minute || r.Links[0].Silence != want {
 		t.Errorf("%+v", r)
 	}
-	if again := p.report(); again.Duration != 0 || again.Links[0].Silence.Longest != 0 {
+	if again := p.report(); again.Duration != 0 || again.Links[0].Silence != (Silence{}) {
 		t.Errorf("the first report has changed something: %+v", again)
 	}
 }

@@ -157,14 +157,15 @@ type Silence struct {
 	Gaps    uint64        `json:"keepalive_gaps"` // silences that were longer than keepalive allows
 }
 
-// add counts the silence between two instants. limit is the longest silence that keepalive allows; 0
-// if there is no such limit.
-func (s *Silence) add(a *Analyzer, from, to, limit time.Duration) {
-	if length := to - from; length > s.Longest {
+// add counts the silence between two instants, and reports whether it was longer than keepalive allows. limit is the
+// longest silence that keepalive allows; 0 if there is no such limit.
+func (s *Silence) add(from, to, limit time.Duration) (gap bool) {
+	length := to - from
+	if length > s.Longest {
 		s.Longest, s.Since = length, from
 	}
-	if limit > 0 && to-from > limit {
+	if gap = limit > 0 && length > limit; gap {
 		s.Gaps++
-		a.timeline.mark(from, markSilence)
 	}
+	return gap
 }
