@@ -33,55 +33,37 @@ func (n *pollSet) add(fd uintptr) {
 	}
 }
 
-// look reports, with one system call, whether a socket other than the caller's has data.
-func (n *pollSet) look(fd uintptr) (other bool) {
+// look reports, with one system call, whether the caller's socket and whether another one has had news since the last
+// call.
+func (n *pollSet) look(fd uintptr) (own, other bool) {
 	if n.file == nil {
-		return false
+		return true, false // only a read can tell
 	}
 	count, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, n.fd, uintptr(unsafe.Pointer(&n.events[0])), uintptr(len(n.events)), 0, 0, 0)
-	for i := range n.events[:max(int(count), 0)] {
-		other = other || errno == 0 && n.events[i].Fd != int32(fd)
+	if errno != 0 {
+		return true, false
 	}
-	return other
+	for i := range n.events[:count] {
+		mine := n.events[i].Fd == int32(fd)
+		own, other = own || mine, other || !mine
+	}
+	return own, other
 }
 
 // spin polls until try has read something, another socket has data, or the limit is over. It reports
-// whether try has read something. The caller has called begin.
+// whether try has read something. It reads in its first round, because another reader's round may have taken the news of
+// this socket, and then only when there is news, which saves a system call in each round. The caller has called begin.
 func (p *polling) spin(fd uintptr, try func(fd uintptr) bool) bool {
-	for began := time.Now(); time.Since(began) < p.limit; {
+	began := time.Now()
+	for first := true; first || time.Since(began) < p.limit; first = false {
 		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // this system call cannot fail
-		if try(fd) {
+		own, other := p.pollSet.look(fd)
+		if (own || first) && try(fd) {
 			return true
 		}
-		if p.pollSet.look(fd) {
+		if other {
 			return false
 		}
 	}
 	return false
-}
-
-// mutedBytes is how much data has to arrive on a muted socket (see mute) before the kernel wakes
-// the poller: more than a small message. It is so small that the kernel need not enlarge the
-// receive buffer for it.
-const mutedBytes = 32 << 10
-
-// mute makes the arrival of data wake no thread (SO_RCVLOWAT). Sockets are in the poller of the
-// Go runtime for good, and an idle thread of the process sleeps there: each message would wake
-// that thread, although the reader polls. The socket stays muted while the reader handles the
-// message, until it has to wait.
-func (s *rawStream) mute(fd uintptr) {
-	if !s.muted {
-		s.muted = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, mutedBytes) == nil
-	}
-}
-
-// unmute undoes mute, and reports whether there was anything to undo. Then the caller has to read
-// again: before Linux 4.18 data that had arrived on the muted socket does not wake the poller.
-func (s *rawStream) unmute(fd uintptr) bool {
-	if !s.muted {
-		return false
-	}
-	s.muted = false
-	_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, 1) // fails only if the socket is closed
-	return true
 }

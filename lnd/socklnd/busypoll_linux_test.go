@@ -1,16 +1,9 @@
 package socklnd
 
 import (
-	"fmt"
 	"net"
-	"os"
-	"runtime"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"ulnet/lnd/lndtest"
 )
@@ -117,28 +110,27 @@ func TestBusyPollEnds(t *testing.T) {
 	}
 }
 
-// TestBusyPollWakesNoThread: messages that a reader finds by polling wake no thread that sleeps
-// in a poller. When the reader has stopped polling, a message wakes it.
-func TestBusyPollWakesNoThread(t *testing.T) {
-	poll := &polling{limit: time.Minute}
+// TestBusyPollReadsOnNews: a reader that polls reads once at first, because another reader may have taken the news that data
+// has arrived, and then only when there is news.
+func TestBusyPollReadsOnNews(t *testing.T) {
+	poll := &polling{limit: time.Millisecond}
 	one, toOne := streamPair(t, poll)
-	polled := again(t, poll, one, toOne, read(one)) // once polling has found a message, the reader mutes the socket: arriving data wakes no thread
-	sleeper := newSleeper(t, one)
-	before := sleeper.sleeps(t)
-	for range 20 {
-		polled = again(t, poll, one, toOne, polled)
+	spin := func(found bool) (reads int) {
+		_ = one.(*rawStream).rc.Control(func(fd uintptr) {
+			poll.spin(fd, func(uintptr) bool { reads++; return found })
+		})
+		return reads
 	}
-	if n := sleeper.sleeps(t) - before; n > 2 {
-		t.Errorf("20 messages have woken the poller %d times", n)
+	if n := spin(false); n > 2 { // the socket can also be written to, which may be news when it is added
+		t.Errorf("%d reads without news", n)
 	}
-	two, toTwo := streamPair(t, poll)
-	_, _ = toTwo.Write([]byte{2}) // ends the polling of the first reader
-	if !lndtest.Poll(func() bool { return !poll.taken.Load() }) {
-		t.Fatal("the reader polls on")
-	}
-	await(t, read(two), 2)
 	_, _ = toOne.Write([]byte{1})
-	await(t, polled, 1)
+	if !lndtest.Poll(func() bool { _, other := poll.pollSet.look(0); return other }) {
+		t.Fatal("no news of the data")
+	}
+	if n := spin(true); n != 1 {
+		t.Errorf("%d reads although another reader has taken the news", n)
+	}
 }
 
 // TestBusyPollKeepsData: data that arrives while the reader stops polling is read at once.
@@ -146,108 +138,10 @@ func TestBusyPollKeepsData(t *testing.T) {
 	for range 200 {
 		poll := &polling{limit: 20 * time.Microsecond}
 		one, toOne := streamPair(t, poll)
-		one.(*rawStream).polls = true
 		for range 10 {
 			got := read(one)
 			_, _ = toOne.Write([]byte{1})
 			await(t, got, 1)
 		}
-	}
-}
-
-// sleeper is a thread that sleeps in an epoll instance with a socket, as a thread of the Go
-// runtime does.
-type sleeper struct{ thread int }
-
-func newSleeper(t *testing.T, s stream) sleeper {
-	t.Helper()
-	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	end, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	add := func(fd uintptr) {
-		e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET&(1<<32-1), Fd: int32(fd)}
-		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, int(fd), &e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	add(uintptr(end))
-	_ = s.(*rawStream).rc.Control(add)
-	begun, ended := make(chan int), make(chan struct{})
-	go func() {
-		defer close(ended)
-		runtime.LockOSThread() // the thread is never unlocked, so it ends with the goroutine
-		begun <- unix.Gettid()
-		events := make([]unix.EpollEvent, 1)
-		for {
-			if n, err := unix.EpollWait(epoll, events, -1); n > 0 && events[0].Fd == int32(end) || err != nil && err != unix.EINTR {
-				return
-			}
-		}
-	}()
-	w := sleeper{<-begun}
-	t.Cleanup(func() {
-		_, _ = unix.Write(end, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-		<-ended
-		unix.Close(epoll)
-		unix.Close(end)
-	})
-	if !lndtest.Poll(func() bool { return w.state(t, "State:") == "S (sleeping)" }) {
-		t.Fatal("the thread does not sleep")
-	}
-	return w
-}
-
-// sleeps returns how often the thread has gone to sleep.
-func (w sleeper) sleeps(t *testing.T) int {
-	t.Helper()
-	n, err := strconv.Atoi(w.state(t, "voluntary_ctxt_switches:"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// state returns a value of the system's state of the thread.
-func (w sleeper) state(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", w.thread))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, name); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	t.Fatalf("no %s in %s", name, text)
-	return ""
-}
-
-// TestMutedUnread: unread finds the bytes that have arrived on a muted socket, which wakes no thread
-// for so few bytes.
-func TestMutedUnread(t *testing.T) {
-	poll := &polling{limit: time.Minute}
-	one, to := streamPair(t, poll)
-	got := read(one)
-	if !lndtest.Poll(poll.taken.Load) {
-		t.Fatal("no reader polls")
-	}
-	got = again(t, poll, one, to, got)
-	_, _ = to.Write([]byte{1})
-	await(t, got, 1)
-	if !one.(*rawStream).muted {
-		t.Fatal("the socket wakes threads")
-	}
-	if one.unread() {
-		t.Error("bytes lie unread before some were sent")
-	}
-	_, _ = to.Write(make([]byte, 1000))
-	if !lndtest.Poll(one.unread) {
-		t.Error("1000 bytes lie unread and are not found")
 	}
 }

@@ -20,10 +20,8 @@ const maxIovecs = 1024
 // functions for the poller are bound once, so that nothing is allocated for a
 // read or write.
 type rawStream struct {
-	rc    syscall.RawConn
-	poll  *polling
-	muted bool // arriving data wakes no thread, see mute
-	polls bool // the latest busy-polling has found data of this socket, so the next read mutes it
+	rc   syscall.RawConn
+	poll *polling
 
 	// The function that reads, and the arguments and results of the read in progress.
 	readFn  func(fd uintptr) bool
@@ -119,22 +117,14 @@ func (s *rawStream) tryRead(fd uintptr) bool {
 }
 
 // pollRead is like tryRead, but if no data is there it tries again for a short time before it lets
-// the poller wait. A reader whose polling was successful mutes its socket for the next read.
+// the poller wait.
 func (s *rawStream) pollRead(fd uintptr) bool {
-	if s.tryRead(fd) {
-		return true
+	there := s.tryRead(fd)
+	if there || s.rlimit == 0 || !s.poll.begin() {
+		return there
 	}
-	if s.rlimit != 0 && s.poll.begin() {
-		if s.polls {
-			s.mute(fd)
-		}
-		s.polls = s.poll.spin(fd, s.tryFn)
-		s.poll.end()
-		if s.polls {
-			return true
-		}
-	}
-	return s.unmute(fd) && s.tryRead(fd)
+	defer s.poll.end()
+	return s.poll.spin(fd, s.tryFn)
 }
 
 func (s *rawStream) write(b []byte) (int, error) {
@@ -184,11 +174,7 @@ func (s *rawStream) awaitHangUp() bool {
 
 func (s *rawStream) unread() bool {
 	there := true
-	_ = s.rc.Control(func(fd uintptr) { // an error means that the socket is closed; its end counts as unread
-		// polled alone would not see fewer bytes than SO_RCVLOWAT says
-		n, _ := unix.IoctlGetInt(int(fd), unix.SIOCINQ)
-		there = n > 0 || polled(fd, unix.POLLIN)
-	})
+	_ = s.rc.Control(func(fd uintptr) { there = polled(fd, unix.POLLIN) }) // an error means that the socket is closed; its end counts as unread
 	return there
 }
 
