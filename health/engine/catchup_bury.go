@@ -53,27 +53,35 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 }
 
 // toldAgain handles another server's report of a tombstone of an incarnation of which this server already has one.
-// If the two belong to evictions by different masters, the tombstone of the master that the client chose later
-// counts, whichever arrived first: the earlier master may still withdraw its eviction. If the reported tombstone
-// names no choice of a master, toldAgain sets noChoice: the incarnation then stays refused even if the eviction of
-// the known tombstone is withdrawn. noChoice is not stored, because after a restart the server asks the others for
-// their tombstones again.
+// The incarnation is refused until both have expired. If the two belong to evictions by different masters, the
+// tombstone of the master that the client chose later counts, whichever arrived first: the earlier master may still
+// withdraw its eviction. If the reported tombstone names no choice of a master, toldAgain sets noChoice: the
+// incarnation then stays refused even if the eviction of the known tombstone is withdrawn. noChoice is stored only if
+// the reported tombstone lasts longer, because after a restart the server asks the others for their tombstones again.
 func (s *Server) toldAgain(e *wire.Entry, ordered time.Duration) {
 	g, ok := s.tombstones.of(e.Client, e.Incarnation)
-	switch {
-	case !ok || g.from == noSlot || s.copyTold(e):
-		return
-	case e.Epoch == 0:
-		s.noChoiceTold(&g, ordered)
-		s.tombstones.set(e.Client, g)
-		s.tombstones.queue = append(s.tombstones.queue, slot{e.Client, g.noChoice}) // the caller sorts the queue
-		return
-	case !chosenLater(e.Epoch, g.epoch):
+	if !ok || s.copyTold(e) {
 		return
 	}
-	s.said(e, unnamed, ordered)
-	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, Epoch: e.Epoch, For: g.until - s.now})
-	s.saveAgain(e.Client)
+	until := max(g.until, ordered+s.cfg.tombstone())
+	longer, later := until > g.until, g.from != noSlot && chosenLater(e.Epoch, g.epoch)
+	if longer {
+		g.until = until
+		s.tombstones.queue = append(s.tombstones.queue, slot{e.Client, until})
+	}
+	if g.from != noSlot && e.Epoch == 0 {
+		s.noChoiceTold(&g, ordered)
+		s.tombstones.queue = append(s.tombstones.queue, slot{e.Client, g.noChoice}) // the caller sorts the queue
+	}
+	if s.tombstones.set(e.Client, g); later {
+		s.said(e, unnamed, ordered)
+	}
+	// If the tombstone expires at the next tick, or should have expired, the store need not have it. DoRemove with a
+	// negative For would remove the client's other tombstones from the store.
+	if left := until - s.now; (longer || later) && left > s.cfg.Tick {
+		s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, Epoch: e.Epoch, For: left})
+		s.saveAgain(e.Client)
+	}
 }
 
 // buriedElsewhere ends the connection of an incarnation for which another server has a tombstone of the given age. It
