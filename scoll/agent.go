@@ -241,6 +241,15 @@ func (a *Agent) ask(ids []nid.NID) {
 	}
 }
 
+// Alive reports whether a node is alive and how often it has died, as Config.View says. Without a View all nodes count as
+// alive, and none has died.
+func (a *Agent) Alive(id nid.NID) (alive bool, lifetime uint64) {
+	if a.cfg.View == nil {
+		return true, 0
+	}
+	return a.cfg.View.Alive(id)
+}
+
 // BulkModified returns how many requests had their bulk data modified by a service. It is 0
 // without Config.CheckBulk.
 func (a *Agent) BulkModified() uint64 { return a.bulkModified.Load() }

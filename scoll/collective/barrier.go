@@ -28,8 +28,10 @@ func (b *Barrier) Wait(ctx context.Context, name string) error {
 // another error than ErrUntold and a result, the result has the members that did not enter in time, and the other
 // members were told to give up. With ErrUntold all members have entered, and those that were told have
 // passed the barrier; the others wait until their own contexts end. Members must enter before the deadline of ctx,
-// or within 5 seconds if there is none. Telling them takes as long as another call. EINVAL: the group is
-// one of another service.
+// or within 5 seconds if there is none. Telling them takes as long as another call. A member that waits there for another
+// leader is in the result with EPERM: let one node lead at a time, and give rounds that different nodes lead names of their own.
+// If that leader dies, the member accepts another one as soon as its scoll.Config.View reports the death, or else 5 seconds
+// after the deadline of its question, which is at most MaxTimeout away. EINVAL: the group is one of another service.
 func (b *Barrier) Lead(ctx context.Context, g *scoll.Group, name string) (*scoll.Result, error) {
 	return b.m.lead(ctx, g, name, nil)
 }

@@ -44,10 +44,12 @@ type meeting struct {
 type point struct {
 	users  int // number of calls and questions that use the point
 	here   bool
+	own    bool          // this node is the leader
 	came   chan struct{} // closed when this node has arrived at the point
 	brings []byte
-	leader nid.NID       // the leader that asked last
-	opened chan struct{} // closed when all have arrived, or the leader has given up
+	asking []*scoll.Question // questions of leaders that have no answer yet, in the order in which they came
+	leader leading           // the leader whose question this node has answered
+	opened chan struct{}     // closed when all have arrived, or the leader has given up
 	all    []byte
 	err    error
 }
@@ -79,9 +81,9 @@ func (m *meeting) leave(name string, p *point) {
 	}
 }
 
-// enter records that this node has arrived at a point, and returns the point. It returns ErrName for an invalid name,
-// and ErrTwice if the node waits there already.
-func (m *meeting) enter(name string, brings []byte) (*point, error) {
+// enter records that this node has arrived at a point, as the leader if own is true, and returns the point. It returns
+// ErrName for an invalid name, and ErrTwice if the node waits there already.
+func (m *meeting) enter(name string, brings []byte, own bool) (*point, error) {
 	if name == "" || len(name) > 255 {
 		return nil, ErrName
 	}
@@ -92,7 +94,7 @@ func (m *meeting) enter(name string, brings []byte) (*point, error) {
 		p.users--
 		return nil, ErrTwice
 	}
-	p.here, p.brings = true, bytes.Clone(brings) // an answer may be sent after the caller has given up
+	p.here, p.own, p.brings = true, own, bytes.Clone(brings) // an answer may be sent after the caller has given up
 	close(p.came)
 	return p, nil
 }
@@ -100,7 +102,7 @@ func (m *meeting) enter(name string, brings []byte) (*point, error) {
 // wait enters a point and waits until the leader opens it. It returns the data of all members, or the reason why the
 // leader gave up, or the error of ctx.
 func (m *meeting) wait(ctx context.Context, name string, brings []byte) ([]byte, error) {
-	p, err := m.enter(name, brings)
+	p, err := m.enter(name, brings, false)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func (m *meeting) lead(ctx context.Context, g *scoll.Group, name string, brings 
 	if err := isOf(g, m.id); err != nil {
 		return nil, err
 	}
-	p, err := m.enter(name, brings)
+	p, err := m.enter(name, brings, true)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +171,7 @@ func (m *meeting) answer(ctx context.Context, q *scoll.Question) ([]byte, error)
 	name := string(q.Payload[1:])
 	switch q.Payload[0] {
 	case come:
-		return m.answerCome(ctx, q.Root, name)
+		return m.answerCome(ctx, q, name)
 	case open:
 		return nil, m.release(q.Root, name, q.Bulk, nil)
 	case fail:
@@ -179,34 +181,46 @@ func (m *meeting) answer(ctx context.Context, q *scoll.Question) ([]byte, error)
 }
 
 // answerCome answers the leader's message come. It waits until this node has arrived at the point called name, and
-// returns the data that this node brings there. If ctx ends before that, it returns ctx's error.
-func (m *meeting) answerCome(ctx context.Context, leader nid.NID, name string) ([]byte, error) {
+// returns the data that this node brings there. If ctx ends before that, it returns ctx's error. If this node waits
+// there for another leader, it returns EPERM.
+func (m *meeting) answerCome(ctx context.Context, q *scoll.Question, name string) ([]byte, error) {
 	m.mu.Lock()
 	p := m.at(name)
-	p.leader = leader
+	p.asking = append(p.asking, q)
 	m.mu.Unlock()
 	defer m.leave(name, p)
+	var err error
 	select {
 	case <-p.came:
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		return p.brings, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		err = ctx.Err()
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, asks := p.asked(q)
+	if err == nil {
+		err = m.follow(ctx, p, q, last, asks)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.brings, nil
 }
 
 // release lets this node go on, if it waits for the given leader at the point called name. If the node waits there
-// for another leader, release returns EPERM; if it does not wait there any more, release returns nil.
+// for another leader, release returns EPERM; if it does not wait there, release returns nil.
 func (m *meeting) release(leader nid.NID, name string, all []byte, err error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.points[name]
 	switch {
-	case p == nil || !p.here:
+	case p == nil:
 		return nil // this node does not wait at the point any more
-	case p.leader != leader:
-		return scoll.EPERM
+	case !p.here:
+		p.gaveUp(leader)
+		return nil
+	case p.leader.nid != leader:
+		return refusal("this node does not wait there for the node that asks")
 	}
 	p.all, p.err = append([]byte(nil), all...), err
 	close(p.opened)
