@@ -179,6 +179,7 @@ func (n *Node) start(list []tree.Net) error {
 	if err := n.startLimits(); err != nil {
 		return err
 	}
+	n.lnet.SetRouteSettings(n.cfg.RouteSettings(), n.cfg.DropAsymmetricRoute)
 	if err := n.lnet.SetRouterBuffers(n.cfg.Routing.Buffers()); err != nil {
 		return err
 	}

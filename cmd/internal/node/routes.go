@@ -144,7 +144,6 @@ func (n *Node) RemoveRoute(r RemoveRouteRequest) error {
 // set, it waits until each gateway has been checked once.
 func (n *Node) startRoutes() error {
 	cfg := n.current.Load()
-	n.lnet.SetRouteSettings(cfg.RouteSettings(), cfg.DropAsymmetricRoute)
 	list, err := cfg.AllRoutes()
 	if err != nil {
 		return err
