@@ -24,17 +24,19 @@ func lnetConfigure(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "configure [--all] [--large]",
 		Short: "Configure LNet after 'lnet unconfigure'",
-		Long: `Configures LNet after 'lnet unconfigure': with --all as the configuration of lnetd says, else
-without networks, which 'net add' starts. Where LNet is configured, as after the start of
-lnetd, it does nothing. With --large, interfaces of tcp that have an IPv6 address get their
-NIDs by it; 'net add --nid' starts one with such a NID at any time.`,
+		Long: `Configures LNet after 'lnet unconfigure': with --all as the configuration of lnetd and lnet.conf
+say, as the start or the last 'lnetctl reload' has read them, else without networks, which
+'net add' starts. If something cannot be started, LNet stays unconfigured. Settings stay as
+they are; whether the node is a router is as configured. Where LNet is configured, as after the
+start of lnetd, it does nothing. With --large, interfaces of tcp that have an IPv6 address get
+their NIDs by it; 'net add --nid' starts one with such a NID at any time.`,
 		Example: "  lnetctl lnet configure --all",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return configure(c, g, r)
 		},
 	}
-	c.Flags().BoolVarP(&r.All, "all", "a", false, "start the networks, routes and rules of the configuration of lnetd")
+	c.Flags().BoolVarP(&r.All, "all", "a", false, "start the networks, peers, routes and rules of the configuration of lnetd and of lnet.conf")
 	c.Flags().BoolVarP(&r.Large, "large", "l", false, "large NIDs, of IPv6 addresses, for interfaces that have one")
 	return c
 }

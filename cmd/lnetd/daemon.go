@@ -60,7 +60,7 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, state *state
 	if err := p.open(loaded); err != nil {
 		return err
 	}
-	if err := importLNetConf(ctx, p.log, p.node, loaded); err != nil {
+	if err := importLNetConf(ctx, p.node); err != nil {
 		return errors.Join(unlessToldToEnd(ctx, p.log, err), p.close(), p.socket.Close())
 	}
 	settings := daemon.NewSettings(loaded, p.node, logs)
@@ -90,7 +90,7 @@ func (p *process) open(loaded *config.Loaded) (err error) {
 		return errors.Join(err, p.socket.Close())
 	}
 	p.node, err = node.New(node.Config{
-		Config: p.cfg, Log: p.log, Tap: p.tap.writer, Incarnation: incarnation.Next(p.cfg.StateDir, time.Now(), p.log), Modules: modules.List, State: p.state, Sockets: p.sockets,
+		Config: p.cfg, Imported: loaded.Imported, Log: p.log, Tap: p.tap.writer, Incarnation: incarnation.Next(p.cfg.StateDir, time.Now(), p.log), Modules: modules.List, State: p.state, Sockets: p.sockets,
 	})
 	if err != nil {
 		return errors.Join(err, p.tap.close(), p.socket.Close())

@@ -72,7 +72,7 @@ type Config struct {
 	Handlers []Handler // handlers, in the order of the file
 
 	Modprobe string // modprobe: file or folder with options of Lustre's modules; empty: none
-	LNetConf string // lnet_conf: file in the YAML of lnetctl to import at the start; empty: none
+	LNetConf string // lnet_conf: file in the YAML of lnetctl to import at the start and when LNet is configured again; empty: none
 
 	Socket     string // socket: path of the control interface; empty: in RuntimeDir
 	StateDir   string // state_dir: folder of what outlives a restart; empty: the usual path

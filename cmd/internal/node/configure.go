@@ -17,16 +17,16 @@ import (
 // ConfigureRequest configures LNet on the node, or takes it down.
 type ConfigureRequest struct {
 	Up  bool `json:"up"`  // true: configure LNet; false: take it down, which stops its networks
-	All bool `json:"all"` // with Up: start the networks, rules and routes of the configuration, too
+	All bool `json:"all"` // with Up: start the networks, peers, rules and routes of the configuration, with those of the file LNetConf, too
 	// Large, with up: named interfaces of tcp that have an IPv6 address get large NIDs of that
 	// address.
 	Large bool `json:"large,omitempty"`
 }
 
 // Configure configures LNet on the node, or takes it down. While LNet is down, the node has no
-// networks, routes, rules and peers, and accepts none. Configure does nothing if the node is
-// already in the wanted state. An error says what could not be started; LNet is then as it was
-// before. Configure first waits for the end of a running reload.
+// networks, routes, rules and peers, and accepts none. Settings stay as they are; whether the node is a router is as configured. Configure does nothing
+// if the node is already in the wanted state. An error says what could not be started; LNet is then as it
+// was before. Configure first waits for the end of a running reload.
 func (n *Node) Configure(ctx context.Context, r ConfigureRequest) (gone RemovedNet, err error) {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()
@@ -39,15 +39,16 @@ func (n *Node) Configure(ctx context.Context, r ConfigureRequest) (gone RemovedN
 	if n.largeNIDs.Store(r.Large); !r.All {
 		return gone, nil
 	}
-	if err := n.startConfigured(); err != nil {
-		gone, bad := n.unconfigure(ctx)
+	if err := n.startConfigured(ctx); err != nil {
+		gone, bad := n.unconfigure(context.WithoutCancel(ctx)) // ctx may have ended and so have interrupted the import
 		return gone, errors.Join(err, bad)
 	}
 	return gone, nil
 }
 
-// startConfigured starts the networks, peers and routes of the configuration.
-func (n *Node) startConfigured() error {
+// startConfigured starts the networks, peers, rules and routes of the configuration, with those of the
+// file LNetConf.
+func (n *Node) startConfigured(ctx context.Context) error {
 	cfg := n.current.Load()
 	list, err := cfg.Nets()
 	if err != nil {
@@ -61,7 +62,10 @@ func (n *Node) startConfigured() error {
 			return err
 		}
 	}
-	return n.startPolicy()
+	if err := n.startPolicy(); err != nil {
+		return err
+	}
+	return n.importAgain(ctx)
 }
 
 // niStart is an NI to start.

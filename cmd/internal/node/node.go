@@ -49,6 +49,8 @@ type Config struct {
 	config.Config
 	Log *slog.Logger // nil: nothing is logged
 	Tap lnd.Tap      // receives a copy of all messages; nil: nothing is captured
+	// Imported is the content of the file LNetConf, which Import and Configure apply; nil: there is none.
+	Imported *tree.File
 	// Incarnation is the number of this incarnation of the node, higher than all earlier ones. 0:
 	// the wall clock.
 	Incarnation uint64
@@ -89,7 +91,8 @@ type Node struct {
 	// current is the configuration of networks, peers, rules and routes that is in effect: cfg, or
 	// that of the last Reload. For everything else, cfg is read.
 	current   atomic.Pointer[config.Config]
-	reloading sync.Mutex              // held by Reload, KeysReload and Configure
+	imported  *tree.File              // Config.Imported, or Imported of the last Reload; guarded by reloading
+	reloading sync.Mutex              // held by Reload, KeysReload, Import and Configure
 	damage    error                   // why the node is not as its configuration says, see Reload; nil: it is; guarded by reloading
 	given     map[string][]int        // numbers of the fault rules of the configuration, by their texts; guarded by reloading
 	inForce   map[string]keyring.Keys // keys that sections of the configuration have now; guarded by reloading
@@ -112,7 +115,7 @@ func New(cfg Config) (*Node, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	n := &Node{cfg: cfg, clock: timerfd.NewClock(), inForce: keysOf(&cfg.Config)}
+	n := &Node{cfg: cfg, clock: timerfd.NewClock(), imported: cfg.Imported, inForce: keysOf(&cfg.Config)}
 	n.current.Store(&n.cfg.Config)
 	if err := n.startBase(); err != nil {
 		n.clock.Close()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -41,8 +40,7 @@ const hintDamaged = "the node is not as its configuration says: restart lnetd (s
 // later reloads are refused with EBUSY.
 //
 // While LNet is not configured on the node, Reload does not change networks, peers, rules and routes: the
-// new ones take effect when LNet is configured again. If networks, peers, rules or routes in the imported
-// file LNetConf differ, Reload fails with EBUSY, because they cannot be postponed in that way.
+// new ones take effect when LNet is configured again, see Configure.
 func (n *Node) Reload(ctx context.Context, from, to *config.Loaded) (done []string, err error) {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()
@@ -59,6 +57,7 @@ func (n *Node) Reload(ctx context.Context, from, to *config.Loaded) (done []stri
 	}
 	if done, err = r.run(ctx); err == nil {
 		n.current.Store(&resolved)
+		n.imported = to.Imported
 	}
 	if errors.Is(err, errNotTakenBack) {
 		n.damage, err = err, cli.Hint(err, hintDamaged)
@@ -113,9 +112,6 @@ func (r *reload) compare() (err error) {
 		r.networks()
 		r.peers()
 		r.rules()
-	} else if !sameImports(r.from, r.to) {
-		return cli.Hint(cli.Errnof(syscall.EBUSY, "%s: networks, routes, peers or rules have changed while LNet is not configured on the node", cmp.Or(r.to.LNetConf, r.from.LNetConf)),
-			"'lnetctl lnet configure --all' configures LNet; then reload again")
 	}
 	r.router()
 	r.faults(r.from.Faults, r.to.Faults)
@@ -159,18 +155,6 @@ func (n *Node) ownNIDs(t *tree.Tree) (list []nid.NID) {
 		}
 	}
 	return list
-}
-
-// sameImports reports whether the files LNetConf of two configurations have the same networks, routes,
-// peers and rules.
-func sameImports(from, to *config.Loaded) bool {
-	of := func(l *config.Loaded) (t tree.Tree) {
-		if l.Imported != nil {
-			t.Merge(l.Imported)
-		}
-		return tree.Tree{Net: t.Net, Route: t.Route, Peer: t.Peer, UDSP: t.UDSP}
-	}
-	return reflect.DeepEqual(of(from), of(to))
 }
 
 // run makes all changes, or takes back those that it has made. An NI that it stops and starts again keeps its

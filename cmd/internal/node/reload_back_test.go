@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/udsp"
@@ -102,26 +101,6 @@ func TestReloadExcludesConfigure(t *testing.T) {
 	}
 	if err := <-down; err != nil || len(n.NIDs()) != 0 {
 		t.Errorf("NIDs %v, error %v", n.NIDs(), err)
-	}
-}
-
-// TestReloadImportWithoutLNet: while LNet is not configured on the node, a reload refuses other
-// networks of the imported file, because 'lnetctl lnet configure' does not apply that file.
-func TestReloadImportWithoutLNet(t *testing.T) {
-	spec.Covers(t, "OP-6")
-	from := loaded(t, freePort(t)+"networks: tcp(127.0.0.81)\n")
-	to := *from
-	file, err := tree.Read([]byte("net:\n  - net type: tcp1\n    local NI(s):\n      - nid: 127.0.0.82@tcp1\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	to.Imported = file
-	n := startLoaded(t, from)
-	if _, err := n.Configure(t.Context(), node.ConfigureRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := n.Reload(t.Context(), from, &to); !errors.Is(err, syscall.EBUSY) {
-		t.Errorf("%v, want EBUSY", err)
 	}
 }
 

@@ -22,7 +22,7 @@ type Status struct {
 	// Incarnation is the number of this incarnation of the node, higher than all earlier ones.
 	Incarnation uint64     `json:"incarnation"`
 	Networks    string     `json:"networks"`            // networks string, as configured
-	LNetConf    string     `json:"lnet_conf,omitempty"` // absolute path of the file that the node imports when it starts
+	LNetConf    string     `json:"lnet_conf,omitempty"` // absolute path of the file that the node imports when it starts and when LNet is configured again
 	SourceCheck bool       `json:"source_check"`        // messages whose source is not the peer of their connection are dropped
 	NIs         []NIStatus `json:"nis"`                 // NIs in the order of the configuration
 	Stats       lnet.Stats `json:"statistics"`          // counters of the node since it started, or since they were reset

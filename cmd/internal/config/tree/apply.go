@@ -40,8 +40,8 @@ const (
 	Add  Verb = iota
 	Del       // removes the items that the file names
 	Exec      // adds items, and pings and discovers nodes
-	// AddMissing is Add for a node that starts: it does not change items that the node already has,
-	// but warns about them. To change NIs, first remove those that Retuned lists.
+	// AddMissing is Add for a node that starts, or on which LNet is configured again: it does not change items
+	// that the node already has, but warns about them. To change NIs, first remove those that Retuned lists.
 	AddMissing
 )
 
@@ -69,11 +69,15 @@ func Apply(ctx context.Context, to Target, v Verb, f *File) Result {
 	for _, s := range f.Sections {
 		r.Total += len(s.Items)
 	}
-	for _, s := range f.Sections {
+	for k, s := range f.Sections {
 		begin := len(r.Done)
 		failed := r.section(ctx, to, v, s)
 		slices.SortStableFunc(r.Done[begin:], func(a, b Item) int { return cmp.Compare(a.Line, b.Line) })
-		if failed && s.Key == "net" || ctx.Err() != nil {
+		if failed && s.Key == "net" {
+			break
+		}
+		if ctx.Err() != nil {
+			r.leave(f.Sections[k+1:])
 			break
 		}
 	}
@@ -106,12 +110,25 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 	return len(s.Errs) > 0
 }
 
+// leave notes that an import was interrupted between two sections. The sections are those after it.
+func (r *Result) leave(sections []Section) {
+	at := slices.IndexFunc(sections, func(s Section) bool { return len(s.Items) > 0 })
+	if at >= 0 && len(r.Errs) == 0 {
+		r.Errs = append(r.Errs, r.interrupted(sections[at].Items[0].Line))
+	}
+}
+
+// interrupted returns the error of an import that was interrupted at a line.
+func (r *Result) interrupted(line int) *Error {
+	return inFile(line, syscall.EINTR, "interrupted: %d of %d items were applied", len(r.Done), r.Total)
+}
+
 // item applies the first of the remaining items of a section, and reports whether that failed. If the item is
 // valid only together with later ones, item applies those as well, see setTogether.
 func (r *Result) item(ctx context.Context, to Target, v Verb, key string, rest []Item) (failed bool) {
 	i := rest[0]
 	if ctx.Err() != nil {
-		r.Errs = append(r.Errs, inFile(i.Line, syscall.EINTR, "interrupted: %d of %d items were applied", len(r.Done), r.Total))
+		r.Errs = append(r.Errs, r.interrupted(i.Line))
 		return true
 	}
 	if v != Del {

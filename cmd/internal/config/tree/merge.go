@@ -18,6 +18,17 @@ func (t *Tree) Merge(f *File) {
 	}
 }
 
+// WithoutSettings returns the file without settings and numbers of router buffers. Networks, routes, peers
+// and rules remain, and whether the node is a router.
+func (f *File) WithoutSettings() *File {
+	rest := &File{Sections: slices.Clone(f.Sections), Warnings: f.Warnings}
+	for i := range rest.Sections {
+		s := &rest.Sections[i]
+		s.Items = slices.DeleteFunc(slices.Clone(s.Items), func(i Item) bool { return i.Setting != nil || i.Buffers != nil })
+	}
+	return rest
+}
+
 func (t *Tree) merge(i Item) {
 	switch {
 	case i.Net != nil:

@@ -100,3 +100,41 @@ routing:
 		t.Log(out.String())
 	}
 }
+
+// TestWithoutSettings: settings and numbers of router buffers are left out, all else and the file itself stay as they are.
+func TestWithoutSettings(t *testing.T) {
+	f, err := Read([]byte(`net:
+  - net type: tcp
+    local NI(s):
+      - interfaces: {0: eth0}
+global:
+  retry_count: 1
+numa:
+  range: 2
+routing:
+  enable: 1
+  tiny: 600
+buffers:
+  large: 600
+udsp:
+  - src: tcp
+    priority: 1
+nonsense: 1
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(f *File) (items, errs int) {
+		for _, s := range f.Sections {
+			items, errs = items+len(s.Items), errs+len(s.Errs)
+		}
+		return items, errs
+	}
+	rest := f.WithoutSettings()
+	if items, errs := count(rest); items != 3 || errs != 1 || rest.Sections[0].Items[0].Net == nil {
+		t.Errorf("%d items and %d errors remain of %+v", items, errs, rest.Sections)
+	}
+	if items, errs := count(f); items != 7 || errs != 1 {
+		t.Errorf("%d items and %d errors are in the file", items, errs)
+	}
+}
