@@ -21,6 +21,6 @@
 //
 // # Bounds
 //
-// The size of requests (64 KiB), the numbers of connections and streams, and the time for each
+// The size of requests (64 KiB, or what the operation says), the numbers of connections and streams, and the time for each
 // part of a request and of its answer are bounded.
 package control

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -50,12 +51,14 @@ type Command[Req, Answer any] struct {
 	Path string // path without parameters
 	Doc  string // what the command does, for docs/control.md
 	Long bool   // the command may take long, so the number of such requests that run at a time is bounded
+	most int    // see Most of an Action
 }
 
 // An Action makes the daemon do something that has no result but an error.
 type Action[Req any] struct {
 	Path string // path without parameters
 	Doc  string // what the action does, for docs/control.md
+	Most int    // most bytes of a request, without the data after it; 0: 64 KiB
 }
 
 // An Operation makes the daemon do something and reports it step by step, until it is done
@@ -112,7 +115,7 @@ func (o Command[Req, Answer]) route(data bool, do func(context.Context, Req, io.
 	r.Data, r.long = data, o.Long
 	r.do = func(s *Server, w http.ResponseWriter, hr *http.Request) error {
 		var req Req
-		body, err := request(w, hr, &req)
+		body, err := request(w, hr, cmp.Or(o.most, maxRequest), &req)
 		if err != nil {
 			return err
 		}
@@ -134,7 +137,9 @@ func (o Action[Req]) DoWith(do func(context.Context, Req, io.Reader) error) Rout
 	}).of(Acts)
 }
 
-func (o Action[Req]) command() Command[Req, Req] { return Command[Req, Req]{Path: o.Path, Doc: o.Doc} }
+func (o Action[Req]) command() Command[Req, Req] {
+	return Command[Req, Req]{Path: o.Path, Doc: o.Doc, most: o.Most}
+}
 
 func (r Route) of(kind Kind) Route {
 	r.Kind = kind
@@ -159,7 +164,7 @@ func (o Operation[Req, S]) route(data bool, do func(context.Context, Req, io.Rea
 	r.Data, r.long = data, true
 	r.do = func(s *Server, w http.ResponseWriter, hr *http.Request) error {
 		var req Req
-		body, err := request(w, hr, &req)
+		body, err := request(w, hr, maxRequest, &req)
 		if err == nil && !data {
 			err = end(body)
 		}

@@ -110,16 +110,13 @@ func (s *Server) writeNow(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.StallTimeout)) // cannot fail on Unix sockets
 }
 
-// request reads the JSON object of a request into v and returns a reader of the data that
-// follows it. Reading the data has no deadline, because a user may be typing it.
-func request(w http.ResponseWriter, r *http.Request, v any) (io.Reader, error) {
+// request reads the JSON object of a request, of at most most bytes, into v and returns a reader of the data
+// that follows it. Reading the data has no deadline, because a user may be typing it.
+func request(w http.ResponseWriter, r *http.Request, most int, v any) (io.Reader, error) {
 	body := bufio.NewReaderSize(r.Body, maxRequest)
-	line, err := body.ReadSlice('\n')
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, &refusal{http.StatusRequestEntityTooLarge, fmt.Errorf("request of more than %d bytes", maxRequest)}
-	case err != nil && !errors.Is(err, io.EOF):
-		return nil, &refusal{http.StatusBadRequest, fmt.Errorf("read request: %w", err)}
+	line, err := requestLine(body, most)
+	if err != nil {
+		return nil, err
 	}
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
@@ -131,6 +128,23 @@ func request(w http.ResponseWriter, r *http.Request, v any) (io.Reader, error) {
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return body, nil
+}
+
+// requestLine reads a line of at most most bytes, or what there is before the end of the body.
+func requestLine(body *bufio.Reader, most int) (line []byte, err error) {
+	for more := true; more; {
+		var part []byte
+		part, err = body.ReadSlice('\n')
+		more = errors.Is(err, bufio.ErrBufferFull)
+		line = append(line, part...)
+		if len(line) > most || more && len(line) == most {
+			return nil, &refusal{http.StatusRequestEntityTooLarge, fmt.Errorf("request of more than %d bytes", most)}
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, &refusal{http.StatusBadRequest, fmt.Errorf("read request: %w", err)}
+	}
+	return line, nil
 }
 
 // end refuses data after a request that takes no data. It reads to the end of the body, because

@@ -59,7 +59,7 @@ func (c Config) withDefaults() Config {
 }
 
 const (
-	maxRequest  = 64 << 10 // largest request, without the data after it, in bytes
+	maxRequest  = 64 << 10 // largest request of most operations, without the data after it, in bytes
 	maxHeader   = 16 << 10 // largest headers of a request, in bytes
 	idleTimeout = time.Minute
 
