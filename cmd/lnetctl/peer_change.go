@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
 
@@ -12,9 +13,6 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/lnet/udsp"
 )
-
-// maxPeerNIDs is a larger number of NIDs than a peer can have.
-const maxPeerNIDs = 4096
 
 // peerChange are the flags of 'peer add' and 'peer del'.
 type peerChange struct {
@@ -36,8 +34,9 @@ func peerAdd(g *globals) *cobra.Command {
 		Use:   "add {--prim_nid NID [--nid NIDS] | --ip2nets RANGE} [--non_mr]",
 		Short: "Configure a peer, or add NIDs to a configured one",
 		Long: `Says which NIDs are those of one node. What is configured wins over what is
-discovered, until 'peer del' removes it or lnetd ends. All peers of a range are configured, or none. --lock_prim is taken, and means nothing
-more: the primary NID of a configured peer never changes.`,
+discovered, until 'peer del' removes it or lnetd ends. All peers of a range, up to 16384,
+are configured, or none. --lock_prim is taken, and means nothing more: the primary NID of
+a configured peer never changes.`,
 		Example: "  lnetctl peer add --prim_nid 10.0.0.2@tcp --nid 10.0.1.2@tcp1",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -114,7 +113,9 @@ func (p *peerChange) peers(section string) (list [][]nid.NID, err error) {
 		if err != nil {
 			return nil, bad(cli.Usagef("--nid: %w", err))
 		}
-		peer = append(peer, more...)
+		if peer = append(peer, more...); len(peer) > node.MaxPeersAtOnce {
+			return nil, bad(cli.Usagef("--nid: more than %d NIDs", node.MaxPeersAtOnce))
+		}
 	}
 	return [][]nid.NID{peer}, nil
 }
@@ -131,7 +132,9 @@ func rangeNIDs(s string) ([]nid.NID, error) {
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, more...)
+		if ids = append(ids, more...); len(ids) > node.MaxPeersAtOnce {
+			return nil, fmt.Errorf("more than %d peers at a time", node.MaxPeersAtOnce)
+		}
 	}
 	return ids, nil
 }
@@ -139,7 +142,7 @@ func rangeNIDs(s string) ([]nid.NID, error) {
 // expandNIDs parses NIDs separated by commas. Brackets in a NID enclose numbers and ranges.
 func expandNIDs(s string) (ids []nid.NID, err error) {
 	for _, part := range splitOutside(s) {
-		texts, err := nid.ExpandText(part, maxPeerNIDs)
+		texts, err := nid.ExpandText(part, node.MaxPeersAtOnce)
 		if err != nil {
 			return nil, err
 		}

@@ -41,8 +41,8 @@ func routeAdd(g *globals) *cobra.Command {
 		Short: "Add a route of the running node",
 		Long: `Adds a route by which messages reach a network on which the node is not, until the
 node ends or 'route del' removes it; its configuration stays as it is. Brackets in
-network and gateway enclose numbers and ranges, and make a route of each pair: all are
-added, or none. The gateway is a NID on a network of this node, and is checked at once,
+network and gateway enclose numbers and ranges, and make a route of each pair: all, up to
+16384, are added, or none. The gateway is a NID on a network of this node, and is checked at once,
 and then every alive_router_check_interval.`,
 		Example: `  lnetctl route add --net tcp1 --gateway 10.0.0.1@tcp
   lnetctl route add --net o2ib3 --gateway '10.0.0.[1-4]@tcp' --hop 2 --priority 1`,

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
 )
 
 // missingRouteWords returns the error for a route of which the network or the gateway is
@@ -25,7 +26,12 @@ func missingRouteWords(net, gateway string) error {
 	return textError(exitInvalid, nil, "missing mandatory parameters:'%s'", strings.Join(missing, " , ")).onStdout()
 }
 
+// checkRouteWords returns an error if there are too many routes, or one of a network and a gateway that the node
+// would refuse as well.
 func checkRouteWords(section string, nets, gateways []string) error {
+	if count := len(nets) * len(gateways); count > route.MaxRoutes {
+		return netlinkError(section, "route", -int(syscall.EINVAL), invalidRoute, cli.Usagef("--net and --gateway name %d routes: want at most %d", count, route.MaxRoutes))
+	}
 	for _, text := range nets {
 		net, err := nid.ParseNet(text)
 		if err != nil {
@@ -44,6 +50,9 @@ func checkRouteWords(section string, nets, gateways []string) error {
 }
 
 var errLoRoute = errors.New("lo belongs to every node: want another net")
+
+// invalidRoute is the text of the kernel's tool for a route that cannot be added for most reasons.
+const invalidRoute = "invalid settings for route creation"
 
 const hintRoute = "'lnetctl route show' lists the routes, 'lnetctl net show' the networks of the node"
 
@@ -78,7 +87,7 @@ func routeError(section string, err error) error {
 		case syscall.EHOSTUNREACH:
 			descr = "No interface configured on the same net as gateway"
 		default:
-			descr = "invalid settings for route creation"
+			descr = invalidRoute
 		}
 	}
 	return failing(err, section, "route", descr)

@@ -9,12 +9,16 @@ import (
 	"ulnet/lnet/nid"
 )
 
+// maxListRequest is the largest request with a list of networks and gateways, or of NIDs, in bytes: it has room for
+// route.MaxRoutes gateways, and for MaxPeersAtOnce peers.
+const maxListRequest = 1 << 20
+
 // The operations of a node on the control socket, besides those of its modules.
 var (
 	OpStatus           = control.Question[control.None, Status]{Path: "/v1/status", Doc: "the node's state but its peers"}
 	OpPeers            = control.Question[PeersRequest, PeerPage]{Path: "/v1/peers", Doc: "a page of the peers, or those of one node"}
-	OpAddPeer          = control.Action[AddPeerRequest]{Path: "/v1/peer/add", Doc: "configures a peer"}
-	OpRemovePeer       = control.Action[RemovePeerRequest]{Path: "/v1/peer/del", Doc: "removes a peer, or NIDs of it"}
+	OpAddPeer          = control.Action[AddPeerRequest]{Path: "/v1/peer/add", Doc: "configures a peer", Most: maxListRequest}
+	OpRemovePeer       = control.Action[RemovePeerRequest]{Path: "/v1/peer/del", Doc: "removes a peer, or NIDs of it", Most: maxListRequest}
 	OpPeerState        = control.Action[PeerStateRequest]{Path: "/v1/peer/state", Doc: "sets the state of a peer, for tests"}
 	OpPing             = control.Command[PingRequest, PingReply]{Path: "/v1/ping", Doc: "pings a node"}
 	OpDiscover         = control.Command[DiscoverRequest, DiscoverReply]{Path: "/v1/discover", Doc: "discovers a peer"}
@@ -31,7 +35,7 @@ var (
 	OpAddNetworks      = control.Action[AddRequest]{Path: "/v1/net/add", Doc: "starts further networks"}
 	OpRemoveNet        = control.Command[RemoveRequest, RemovedNet]{Path: "/v1/net/del", Doc: "stops a network"}
 	OpRoutes           = control.Question[control.None, []RouteStatus]{Path: "/v1/routes", Doc: "the routes and their states"}
-	OpAddRoutes        = control.Action[AddRoutesRequest]{Path: "/v1/route/add", Doc: "adds routes"}
+	OpAddRoutes        = control.Action[AddRoutesRequest]{Path: "/v1/route/add", Doc: "adds routes", Most: maxListRequest}
 	OpRemoveRoute      = control.Action[RemoveRouteRequest]{Path: "/v1/route/del", Doc: "removes a route"}
 	OpFail             = control.Action[FailRequest]{Path: "/v1/fault/fail", Doc: "makes messages fail"}
 	OpAddFault         = control.Command[AddFault, AddedFault]{Path: "/v1/fault/add", Doc: "spoils messages"}

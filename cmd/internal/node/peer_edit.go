@@ -12,6 +12,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
+// MaxPeersAtOnce is the largest number of NIDs for which a request to add or to remove peers always has room.
+const MaxPeersAtOnce = 16384
+
 // AddPeerRequest configures a peer, or adds NIDs to a configured one.
 type AddPeerRequest struct {
 	Primary nid.NID   `json:"primary"`          // primary NID, which identifies the peer

@@ -12,6 +12,7 @@ import (
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
 )
 
 // routesFile returns a file with a network and n routes by one gateway. The routes whose numbers are in
@@ -79,7 +80,8 @@ func TestImportRoutesFails(t *testing.T) {
 	}
 }
 
-// TestRoutesAtOnce: a request with the longest routes fits into the 64 KiB that the control socket takes.
+// TestRoutesAtOnce: a request with the longest routes of a file fits into 64 KiB, which every operation of the control
+// socket takes.
 func TestRoutesAtOnce(t *testing.T) {
 	var longest node.AddRoutesRequest
 	for range tree.RoutesAtOnce {
@@ -89,5 +91,28 @@ func TestRoutesAtOnce(t *testing.T) {
 	}
 	if text, err := json.Marshal(longest); err != nil || len(text) >= 64<<10 {
 		t.Errorf("%d bytes, %v", len(text), err)
+	}
+}
+
+// TestListRequests: requests with the largest number of the longest NIDs are not longer than their operations take.
+func TestListRequests(t *testing.T) {
+	longest := nid.MustParse("fd00:1111:2222:3333:4444:5555:6666:7777@tcp65534")
+	routes := node.AddRoutesRequest{Nets: []string{"o2ib65535"}, Hops: 255, Priority: 1<<31 - 1, Sensitivity: 1000}
+	for range route.MaxRoutes {
+		routes.Gateways = append(routes.Gateways, longest.String())
+	}
+	ids := slices.Repeat([]nid.NID{longest}, node.MaxPeersAtOnce)
+	for name, c := range map[string]struct {
+		request any
+		most    int
+	}{
+		"add routes":  {routes, node.OpAddRoutes.Most},
+		"add peers":   {node.AddPeerRequest{Primary: longest, Peers: ids, NonMR: true}, node.OpAddPeer.Most},
+		"add NIDs":    {node.AddPeerRequest{Primary: longest, NIDs: ids}, node.OpAddPeer.Most},
+		"remove NIDs": {node.RemovePeerRequest{Primary: longest, NIDs: ids}, node.OpRemovePeer.Most},
+	} {
+		if text, err := json.Marshal(c.request); err != nil || len(text) >= c.most {
+			t.Errorf("%s: %d bytes of %d, %v", name, len(text), c.most, err)
+		}
 	}
 }

@@ -50,10 +50,10 @@ func (m *Machine) configure(in Input, out *Output) {
 
 // configuredNIDs lists the NIDs of an input, the primary one first, each once.
 func configuredNIDs(in Input) []nid.NID {
-	ids := []nid.NID{in.NID}
+	ids, has := []nid.NID{in.NID}, map[nid.NID]bool{in.NID: true}
 	for _, id := range in.NIDs {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		if !has[id] {
+			ids, has[id] = append(ids, id), true
 		}
 	}
 	return ids
