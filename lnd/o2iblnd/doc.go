@@ -105,7 +105,7 @@
 //
 // # Time-outs
 //
-// A message waits for a connection for 10 s longer than one request may take: at least 15 s, or 22.5 s
+// A message waits for a connection for 10 s longer than one request may take: at least 15 s, or 22.25 s
 // with the default timeout. Then it ends alone. A message that has waited for credits, for its
 // completion or for the peer's answer longer than timeout ends its connection, and so every message on it
 // (o2iblnd-wire §10). The NI looks at all connections four times in that time, at least once a second.

@@ -71,7 +71,7 @@ var errnos = map[Reason]syscall.Errno{
 // advices say what to do about a reason.
 var advices = map[Reason]string{
 	UnprivilegedPort: "the peer needs use_privileged_port=1",
-	RefusedLimit:     "raise max_conns",
+	RefusedLimit:     "raise max_conns, unless this peer has 508 connections: then lower its conns_per_peer",
 	Unreachable:      "is the node up, and does UDP port 4791 get through?",
 	NoListener:       "is LNet started there, and service the same on both sides?",
 	RejectedMTU:      "the peer's interface has a smaller MTU, and this device cannot send shorter packets: make the MTUs of both interfaces equal",

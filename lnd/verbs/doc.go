@@ -62,7 +62,8 @@ var (
 // Device is an RDMA device at one address of this node. Several NIs may share
 // one; each has a protection domain of its own.
 type Device interface {
-	// Attr describes the device. It does not change while the device is open.
+	// Attr describes the device. While it is open only its MTU may change, when the link of the
+	// interface comes up, but never becomes larger than it was at first.
 	Attr() DeviceAttr
 	// NewPD makes a protection domain.
 	NewPD() (PD, error)
