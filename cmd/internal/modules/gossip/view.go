@@ -34,7 +34,7 @@ func (v *view) Alive(id nid.NID) (bool, uint64) {
 		return true, told.Deaths
 	}
 	alive, deaths := agent.Alive(id)
-	if !alive && deaths == 0 && told.Alive && agent.Unsure() {
+	if !alive && deaths == 0 && told.Alive && agent.Silent() && agent.Unsure() {
 		return true, told.Deaths
 	}
 	return alive, base + deaths

@@ -150,7 +150,7 @@ func (v *view) look() {
 	v.mu.Lock()
 	if v.Agent() == agent {
 		v.excluded = s.Stopped
-		if !s.Silent && s.Cycle <= v.from+uint64(s.Limits.Stealth) { // the silence has ended early: others hold this node for dead, so gossip runs there
+		if !s.Silent && s.Cycle <= uint64(s.Limits.Stealth) { // the silence has ended early: others hold this node for dead, so gossip runs there
 			v.until = min(v.until, v.from+uint64(s.Limits.Dead))
 		}
 	}
