@@ -220,6 +220,9 @@ func (m *meeting) release(leader nid.NID, name string, all []byte, err error) er
 		p.gaveUp(leader)
 		return nil
 	case p.leader.nid != leader:
+		if err != nil {
+			p.gaveUp(leader) // this node has come, and has not answered that leader yet
+		}
 		return refusal("this node does not wait there for the node that asks")
 	}
 	p.all, p.err = append([]byte(nil), all...), err
