@@ -6,9 +6,8 @@ import (
 )
 
 // polling lets one reader of a driver at a time busy-poll instead of blocking (Config.BusyPoll).
-// The reader reads its own socket again and again. It also polls the sockets of all other readers,
-// and stops when one of these has data, so that the Go scheduler runs the other reader in the same
-// thread.
+// The reader polls the sockets of all readers. It reads when its own has data, and stops when another
+// one has, so that the Go scheduler runs the other reader in the same thread.
 type polling struct {
 	limit   time.Duration
 	taken   atomic.Bool

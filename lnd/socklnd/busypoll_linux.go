@@ -3,6 +3,7 @@ package socklnd
 import (
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -15,6 +16,7 @@ type pollSet struct {
 	once   sync.Once
 	file   *os.File // the epoll instance, nil if the system made none; the garbage collector closes it after the end of the driver
 	fd     uintptr
+	missed atomic.Bool        // the system did not add some socket
 	events [8]unix.EpollEvent // memory for events; used only by the reader that polls
 }
 
@@ -29,7 +31,9 @@ func (n *pollSet) add(fd uintptr) {
 		// All readers poll this epoll instance. It is edge-triggered: data that one reader leaves in its
 		// socket wakes the other readers once, not again and again.
 		e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET&(1<<32-1), Fd: int32(fd)}
-		_ = unix.EpollCtl(int(n.fd), unix.EPOLL_CTL_ADD, int(fd), &e) // if this fails, the reader polls until the limit
+		if unix.EpollCtl(int(n.fd), unix.EPOLL_CTL_ADD, int(fd), &e) != nil {
+			n.missed.Store(true) // readers then read in each round
+		}
 	}
 }
 
@@ -47,7 +51,7 @@ func (n *pollSet) look(fd uintptr) (own, other bool) {
 		mine := n.events[i].Fd == int32(fd)
 		own, other = own || mine, other || !mine
 	}
-	return own, other
+	return own || n.missed.Load(), other
 }
 
 // spin polls until try has read something, another socket has data, or the limit is over. It reports

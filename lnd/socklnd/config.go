@@ -90,8 +90,8 @@ type Config struct {
 	TxBufferSize int  // tx_buffer_size in bytes; 0: the system's default
 	RxBufferSize int  // rx_buffer_size in bytes; 0: the system's default
 
-	// BusyPoll (busy_poll) is how long a reader that finds no data keeps reading before it blocks;
-	// between reads it yields to other threads. Only one reader of a driver at a time does so. 0:
+	// BusyPoll (busy_poll) is how long a reader that finds no data polls before it blocks;
+	// between polls it yields to other threads. Only one reader of a driver at a time does so. 0:
 	// every reader blocks at once. Busy-polling saves the sleep and the wake-up where answers come
 	// soon, and costs CPU time where they do not. Local policy.
 	BusyPoll time.Duration
