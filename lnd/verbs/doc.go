@@ -28,13 +28,13 @@
 //
 // Every method is safe for concurrent use and does not block, except where its comment says so.
 // Completions and events are upcalls, made without a lock of the provider, so that they may
-// post; they must not block. The upcalls of one CQ, and those of one connection, come one at a
-// time. A goroutine that has taken over the read loop of the device ([ReadLooper]) makes the
-// upcalls for everything that it reads, of every CQ. A method may make upcalls before it
-// returns, for example for the work requests that Disconnect flushes. So do not call methods
-// while holding a lock that an upcall takes. There is no queue between the packet and the
-// upcall: the RDMA ACK of a message may leave after the consumer has seen the message,
-// together with the answer.
+// post; they must not block: meanwhile a device may read nothing ([AbsenceMeter]). The upcalls of
+// one CQ, and those of one connection, come one at a time. A goroutine that has taken over the
+// read loop of the device ([ReadLooper]) makes the upcalls for everything that it reads, of every
+// CQ. A method may make upcalls before it returns, for example for the work requests that
+// Disconnect flushes. So do not call methods while holding a lock that an upcall takes. There is
+// no queue between the packet and the upcall: the RDMA ACK of a message may leave after the
+// consumer has seen the message, together with the answer.
 //
 // # Order
 //

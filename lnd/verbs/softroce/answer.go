@@ -82,7 +82,7 @@ func (c *rc) missing(now time.Duration, psn ibta.PSN, out *rcOutput) {
 	}
 	c.counters.Naks++
 	r.nakPending, r.nakked = true, psn
-	r.silentSince = now
+	r.silent(now)
 	r.lost()
 	c.goBack(psn)
 }

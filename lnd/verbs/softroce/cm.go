@@ -72,6 +72,7 @@ type cmInput struct {
 	From     netip.Addr // address that sent Datagram, to QP 1 and with its Q_Key
 	Datagram []byte
 	Call     cmCall
+	Away     away // absences of the device until now
 }
 
 // cmEventKind is the kind of an event of the connection manager.
@@ -154,6 +155,7 @@ type cm struct {
 	nextID   ibta.CommID // index of the next id in the sequence
 	shuffle  shuffle     // sequence of the ids
 	tid      uint64      // upper 32 bits of all our transaction ids
+	away     away        // absences of the device until the present step
 
 	ports    map[uint16]bool
 	conns    map[ibta.CommID]*cmConn // connections by our communication id
@@ -193,6 +195,7 @@ func newCM(cfg cmConfig) *cm {
 
 // Step handles the input in (machine.Machine).
 func (c *cm) Step(now time.Duration, in cmInput, out *cmOutput) time.Duration {
+	c.away = in.Away
 	if in.Datagram != nil {
 		c.receive(now, in.From.Unmap(), in.Datagram, out)
 	}

@@ -24,6 +24,7 @@ func (c *cm) connect(now time.Duration, call *cmCall, out *cmOutput) error {
 	if call.Timeout > 0 {
 		n.giveUp = now + call.Timeout
 	}
+	n.absences.taken = c.away.total
 	port := call.To.Port()
 	private := ibta.IPCM{SrcPort: call.Port, Src: c.cfg.Addr, Dst: to}.AppendTo(make([]byte, 0, ibta.REQPrivateSize))
 	const linkless = 0xFFFF

@@ -57,11 +57,12 @@ type cmConn struct {
 	end            cmEnd  // parameters in the REQ
 	peerTimeout    uint8  // CMTimeout code: how long the peer takes to answer
 
-	timer   machine.Deadline[*cmConn]
-	giveUp  time.Duration // time at which the request is given up
-	sent    int           // how often the message in the field message was sent
-	message []byte        // the latest message that this side has sent, while it waits for an answer; else nil
-	listed  listed        // places of the connection in the list of its state, if there is one: see listOf
+	timer    machine.Deadline[*cmConn]
+	giveUp   time.Duration // time at which the request is given up
+	absences extension     // by how much absences of this device move giveUp
+	sent     int           // how often the message in the field message was sent
+	message  []byte        // the latest message that this side has sent, while it waits for an answer; else nil
+	listed   listed        // places of the connection in the list of its state, if there is one: see listOf
 }
 
 // resendAfter returns the timeout after which a message is repeated (IBTA vol. 1 §12.7.10, as

@@ -61,6 +61,9 @@ func (o *cmOutput) event(e cmEvent, private []byte) {
 
 // expire handles the end of n's timer.
 func (c *cm) expire(now time.Duration, n *cmConn, out *cmOutput) {
+	if n.state == reqSent && (now >= n.giveUp || n.sent > cmRetries) {
+		c.prolong(n)
+	}
 	if n.message != nil && n.sent <= cmRetries && now < n.giveUp {
 		n.sent++
 		c.counters.Resent++

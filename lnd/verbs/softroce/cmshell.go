@@ -50,7 +50,7 @@ func (s *cmShell) arrived(from netip.AddrPort, list []ibta.Packet) {
 			s.mu.Unlock()
 			continue
 		}
-		_, _ = s.do(cmInput{From: from.Addr(), Datagram: p.Payload}, nil)
+		s.hub.upcall(func() { _, _ = s.do(cmInput{From: from.Addr(), Datagram: p.Payload}, nil) })
 	}
 }
 
@@ -63,8 +63,8 @@ func (s *cmShell) expired(time.Duration) {
 }
 
 // heard tells the connection manager that the peer of a connection uses it, and so knows that it
-// was granted.
-func (s *cmShell) heard(c *conn) { s.about(c, callHeard) }
+// was granted. The goroutine that reads the port calls it.
+func (s *cmShell) heard(c *conn) { s.hub.upcall(func() { s.about(c, callHeard) }) }
 
 // closing sends those DREQs again that are not answered yet, because the device closes.
 func (s *cmShell) closing() { _, _ = s.do(cmInput{Call: cmCall{Kind: callClosing}}, nil) }
@@ -97,6 +97,7 @@ func (s *cmShell) do(in cmInput, c *conn) (ibta.CommID, error) {
 	}
 	s.out.Reset()
 	now := s.hub.clock.Now()
+	in.Away = s.hub.absence.at(now)
 	wake := s.cm.Step(now, in, &s.out)
 	id, err := s.out.ID, s.out.Err
 	if c != nil && err == nil {

@@ -18,6 +18,9 @@ func (c *conn) step(in rcInput, box *outbox) {
 	}
 	if !in.Later { // a step with Later sends nothing, so the time of the last step will do for it
 		c.now = c.hub.clock.Now()
+		if c.now >= c.wake {
+			in.Away = c.hub.absence.at(c.now)
+		}
 	}
 	c.wake = c.rc.Step(c.now, in, &box.out)
 	if box.out.Err != nil {
@@ -74,8 +77,15 @@ func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 		c.ackDelayed = false
 	}
 	c.claim(box, nil)
-	if !box.claimed() || c.handing || box.out.Failed != verbs.Success {
+	failed := box.out.Failed != verbs.Success
+	if !box.claimed() && !failed {
 		c.conclude(box)
+		return
+	}
+	c.hub.absence.begin(c.now)
+	if c.handing || failed {
+		c.conclude(box)
+		c.hub.absence.end(c.hub.clock.Now())
 		return
 	}
 	c.handOut(box)
@@ -95,12 +105,18 @@ func (c *conn) handOut(box *outbox) {
 	c.mu.Lock()
 	c.handing = false
 	c.step(rcInput{}, box)
+	c.hub.absence.end(c.now)
 	if len(box.out.Packets) > 0 {
 		c.addACK(box)
 	} else if c.ackDelayed {
 		c.hub.delayACK(c)
 	}
-	c.finish(box)
+	c.claim(box, nil)
+	more := box.claimed() || box.out.Failed != verbs.Success
+	c.conclude(box)
+	if more {
+		c.hub.absence.end(c.hub.clock.Now())
+	}
 }
 
 // begin reports whether packets of this sender are for this connection. If they are, it returns true

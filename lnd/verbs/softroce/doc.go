@@ -46,7 +46,8 @@
 //	           oldest packet again, with a request for an acknowledgement. The ACK says
 //	           which packets have arrived. A probe does not count as a retry
 //	timeout    The requester has received nothing for the ACK timeout: it goes back to
-//	           the oldest packet, which counts as a retry
+//	           the oldest packet, which counts as a retry. Time for which upcalls keep
+//	           the device from reading does not count, see [absence] and [extension]
 //
 // A window bounds the packets in flight: it begins with 16, grows by one for each
 // window that is acknowledged, and is halved for a loss. The last packet of a message

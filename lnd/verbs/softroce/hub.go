@@ -34,6 +34,7 @@ type hub struct {
 	port      wire.Conn
 	loop      lnd.ReadLoop // nil: the port's read loop cannot be handed over
 	delayed   []*conn      // connections with delayed ACKs; used only by the goroutine that reads the port
+	absence   absence
 	attr      wire.Attr
 	cut       atomic.Bool // whether bursts of several datagrams may be sent
 	ingress   *ingress
@@ -72,7 +73,7 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	h.log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	first := o.numbers.QPN()
 	h.demux = newDemultiplexer(first)
-	h.demux.report = cfg.Unknown
+	h.demux.report = h.reporting(cfg.Unknown)
 	h.ingress = newIngress(local)
 	h.ingress.tap, h.ingress.deliver, h.ingress.badPKey = cfg.Tap, h.demux.deliver, &h.demux.badPKey
 
@@ -83,6 +84,7 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 		if h.loop == nil {
 			h.flushACKs()
 		}
+		h.absence.back()
 	}})
 	start := sync.OnceFunc(func() { close(ready) })
 	defer start()

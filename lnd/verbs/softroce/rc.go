@@ -48,6 +48,7 @@ type rcInput struct {
 	Later   bool           // send nothing yet: another step follows soon
 	Yield   bool           // free the receive buffer of a SEND that makes no progress
 	Fail    verbs.Status   // the connection is over: posted work requests are Flushed
+	Away    away           // absences of the device until now; set when a timer is due
 }
 
 // rcOutput is the output of a step of an rc: first completions, then packets.
@@ -139,7 +140,7 @@ func (c *rc) Step(now time.Duration, in rcInput, out *rcOutput) time.Duration {
 		return machine.Never
 	}
 	if !in.Later && !(len(in.Post) > 0 && c.gathers()) {
-		c.expire(now, out)
+		c.expire(now, in.Away, out)
 		c.transmit(now, out)
 	}
 	c.acknowledge(out)

@@ -50,7 +50,8 @@ type requester struct {
 	timedAt      time.Duration
 	timing       bool // whether timed is valid
 
-	silentSince   time.Duration // start of the peer's silence: its last progress, or the first packet after idleness
+	silentSince   time.Duration // start of the peer's silence: its last progress, or the first packet after idleness; see timedOut
+	absences      extension     // by how much absences of this device move silentSince
 	ackTimeout    time.Duration
 	retries, rnrs int      // timeouts and RNR NAKs in a row
 	probes        int      // probes in a row
@@ -98,7 +99,8 @@ func (r *requester) wake(now time.Duration, outstanding bool) time.Duration {
 // heard restarts the measurement of silence and resets the counters of retries and probes, because the
 // peer made progress.
 func (r *requester) heard(now time.Duration) {
-	r.silentSince, r.retries, r.rnrs, r.probes = now, 0, 0, 0
+	r.silent(now)
+	r.retries, r.rnrs, r.probes = 0, 0, 0
 	r.probing, r.nakPending = false, false
 }
 
@@ -136,26 +138,28 @@ func (r *requester) sample(d time.Duration) {
 }
 
 // expire handles the timers that are due: RNR, ACK timeout, probe.
-func (c *rc) expire(now time.Duration, out *rcOutput) {
+func (c *rc) expire(now time.Duration, a away, out *rcOutput) {
 	r := &c.req
 	if r.waitingForRNR {
 		if now < r.rnrUntil {
 			return
 		}
-		r.waitingForRNR, r.silentSince = false, now
+		r.waitingForRNR = false
+		r.silent(now)
 		c.goBack(r.unacked)
 		return
 	}
 	if !c.outstanding() {
 		return
 	}
-	if r.ackTimeout > 0 && now >= r.silentSince+r.ackTimeout {
+	if r.timedOut(now, a) {
 		c.counters.Timeouts++
 		if r.retries++; r.retries > c.cfg.RetryCount {
 			c.broken(verbs.RetryExceeded, out)
 			return
 		}
-		r.silentSince, r.probes, r.nakPending = now, 0, false
+		r.silent(now)
+		r.probes, r.nakPending = 0, false
 		r.lost()
 		c.goBack(r.unacked)
 		return
@@ -231,7 +235,7 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 	want := max(0, min(r.window-inFlight, c.sends.end.Sub(r.next)))
 	n := c.grant(inFlight, want)
 	if n > 0 && inFlight == 0 {
-		r.silentSince = now
+		r.silent(now)
 	}
 	for scarce := n < want; n > 0; n-- {
 		again := r.next != r.high

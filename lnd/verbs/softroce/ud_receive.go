@@ -32,7 +32,9 @@ type udCounters struct {
 }
 
 // arrived receives unicast datagrams for this queue pair (endpoint).
-func (u *ud) arrived(from netip.AddrPort, list []ibta.Packet) { u.receive(from, netip.Addr{}, list) }
+func (u *ud) arrived(from netip.AddrPort, list []ibta.Packet) {
+	u.hub.upcall(func() { u.receive(from, netip.Addr{}, list) })
+}
 
 // receive receives datagrams to this queue pair, or to a group.
 func (u *ud) receive(from netip.AddrPort, group netip.Addr, list []ibta.Packet) {
