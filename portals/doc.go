@@ -51,7 +51,10 @@
 // Urgent messages are not held up: they have a connection of their own on TCP, and a
 // credit of their own with RDMA. But a handler that blocks without MayBlock stops the
 // goroutine that runs it, which reads a connection (TCP) or the socket of all peers
-// (softroce); those peers then consider this node dead.
+// (softroce); those peers then consider this node dead. The drivers of this node do not consider
+// them dead: for up to a minute, such time counts towards none of their time-outs. But what is
+// above the drivers does: the ACKs, REPLYs and gossip of these peers lie unread as well. A
+// handler that never returns keeps messages that are being sent from ever getting a SEND event.
 //
 // An MD that takes only one message, such as a buffer of an [Inbox], never has several events,
 // so no message is ever held for its handler. Gossip, zones and client health receive in this

@@ -229,9 +229,12 @@ func (c *conn) down(cause *Error) {
 	c.unlock()
 }
 
-// scan handles the deadlines of c that have passed.
-func (c *conn) scan(now time.Duration) {
+// scan moves the deadlines of c by the length of an absence, and handles those that have passed.
+func (c *conn) scan(now, absent time.Duration) {
 	c.mu.Lock()
+	if c.state == connOpen && absent > 0 {
+		c.step(exchangeIn{kind: exchangeAbsent, absent: absent})
+	}
 	if c.state == connOpen && now >= c.wakeAt {
 		c.step(exchangeIn{kind: exchangeTimer})
 	}

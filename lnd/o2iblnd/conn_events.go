@@ -4,6 +4,10 @@ import "ulnet/lnd/verbs"
 
 // event handles an event of the device about the connection.
 func (c *conn) event(vc verbs.Conn, e verbs.Event) {
+	if c.ni.absences.meter == nil { // else this goroutine may be one that keeps the NI from nothing
+		c.ni.upcalls.begin()
+		defer c.ni.upcalls.end()
+	}
 	c.mu.Lock()
 	if c.vc == nil {
 		c.vc = vc

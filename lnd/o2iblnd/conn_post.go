@@ -91,6 +91,8 @@ func (c *conn) notPosted(out *exchangeOut, failed *Error) {
 // completed processes a batch of completions; it is the upcall of the NI's completion queue. Completions
 // that follow each other and are of one kind and one connection go to the connection together.
 func (ni *NI) completed(batch []verbs.Completion) {
+	ni.upcalls.begin()
+	defer ni.upcalls.end()
 	for len(batch) > 0 {
 		n := 1
 		for n < len(batch) && alike(&batch[0], &batch[n]) {

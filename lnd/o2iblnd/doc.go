@@ -109,6 +109,8 @@
 // with the default timeout. Then it ends alone. A message that has waited for credits, for its
 // completion or for the peer's answer longer than timeout ends its connection, and so every message on it
 // (o2iblnd-wire §10). The NI looks at all connections four times in that time, at least once a second.
+// Time in which handlers keep the NI from handling what arrives does not count, up to a minute for each
+// message, see absences.
 // A connection that has sent nothing for keepalive sends a NOOP, whose loss ends it.
 //
 // # Which peers are believed

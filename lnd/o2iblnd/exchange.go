@@ -140,6 +140,8 @@ func (x *exchange) Step(now time.Duration, in exchangeIn, out *exchangeOut) time
 		x.close(in.err, out)
 	case exchangePatience:
 		x.setTimeout(in.timeout)
+	case exchangeAbsent:
+		x.postpone(now, in.absent)
 	}
 	x.flush(now, out)
 	return x.wake()
@@ -182,7 +184,7 @@ func (x *exchange) begin(t *tx) {
 // list appends t to the list of deadlines, which is sorted because all timeouts are equal.
 func (x *exchange) list(now time.Duration, t *tx) {
 	x.unlist(t)
-	t.deadline, t.listed = now+x.cfg.timeout, true
+	t.deadline, t.postponed, t.listed = now+x.cfg.timeout, 0, true
 	t.before = x.last
 	if x.last == nil {
 		x.first = t

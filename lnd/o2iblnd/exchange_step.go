@@ -22,6 +22,7 @@ const (
 	exchangeSent                             // a signaled work request has ended, with or without an error
 	exchangeClose                            // the connection ends because of err
 	exchangePatience                         // the timeout has changed to the one in the field timeout
+	exchangeAbsent                           // this node was kept from handling what arrives, for the time in the field absent
 )
 
 // exchangeIn is one input; the fields that its kind needs are set.
@@ -33,6 +34,7 @@ type exchangeIn struct {
 	err   *Error
 
 	timeout time.Duration
+	absent  time.Duration
 
 	// consumed is how many messages with arrivalDeliver lnet has consumed since the last input.
 	// Inputs of every kind may have it. Accepted PUT_REQs and GET_REQs do not count.

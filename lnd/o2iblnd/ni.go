@@ -48,6 +48,8 @@ type NI struct {
 	recent   shell.Recent[peer] // cache of the peers to which messages were sent
 	messages shell.Messages     // counts messages that are not finalized; after its Close no new messages are taken
 	waiting  atomic.Int64       // number of messages under way that had to wait for a connection
+	upcalls  upcalls            // upcalls that keep the NI from handling what arrives
+	absences absences
 }
 
 var (
@@ -61,6 +63,9 @@ func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
 	ni.acceptor, ni.dev, ni.attr = a, a.dev, a.dev.Attr()
 	if l, ok := ni.dev.(verbs.ReadLooper); ok {
 		ni.loop = l.ReadLoop()
+	}
+	if m, ok := ni.dev.(verbs.AbsenceMeter); ok {
+		ni.absences.meter, ni.absences.metered = m, m.Absence() // absences of before delay nothing of this NI
 	}
 	ni.cfg, ni.depth = cfg.forNI(t, ni.attr), peerCredits(t)
 	ni.patience.Init(ni.cfg.Timeout, cfg.Timeout != 0)

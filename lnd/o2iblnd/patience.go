@@ -9,6 +9,13 @@ import (
 // connectTimeout is how long a connection may take to be made (o2iblnd-wire §7).
 func (ni *NI) connectTimeout() time.Duration { return max(5*time.Second, ni.patience.Now()/4) }
 
+// queueGrace is how much longer a message waits for a connection than one request for a connection may take
+// (o2iblnd-wire §10).
+const queueGrace = 10 * time.Second
+
+// queueTimeout is how long a message may wait for a connection.
+func (ni *NI) queueTimeout() time.Duration { return ni.connectTimeout() + queueGrace }
+
 // SetTimeout implements lnd.TimeoutSetter. Messages that wait for a connection keep their
 // deadlines.
 func (ni *NI) SetTimeout(d time.Duration) {

@@ -58,7 +58,7 @@ func (p *peer) send(t *tx) bool {
 		p.mu.Unlock()
 		return false
 	}
-	t.deadline = p.ni.clock.Now() + p.ni.connectTimeout() + queueGrace
+	t.deadline, t.postponed = p.ni.clock.Now()+p.ni.queueTimeout(), 0
 	p.pending.push(t)
 	p.step(peerIn{kind: peerSend})
 	p.unlock()
@@ -86,10 +86,6 @@ func (p *peer) give(t *tx) bool {
 	}
 	return false
 }
-
-// queueGrace is how much longer a message waits for a connection than one request for a connection may take
-// (o2iblnd-wire §10).
-const queueGrace = 10 * time.Second
 
 // answer sends the REPLY of t as the answer to the GET_REQ that asked for it. Then the connection
 // owns the message of t and its memory. If no GET_REQ asked for it, answer returns false.
@@ -227,11 +223,15 @@ func (p *peer) shutdown() {
 	p.unlock()
 }
 
-// scan fails the messages that have waited too long for a connection.
-func (p *peer) scan(now time.Duration) {
+// scan moves the deadlines of the messages that wait for a connection by the length of an absence, and fails those that have
+// waited too long.
+func (p *peer) scan(now, absent time.Duration) {
 	p.mu.Lock()
 	var late txQueue
 	for _, q := range []*txQueue{&p.pending.priority, &p.pending.normal} {
+		if absent > 0 {
+			q.postpone(absent, now+p.ni.queueTimeout())
+		}
 		for q.due(now) {
 			late.push(q.pop())
 		}

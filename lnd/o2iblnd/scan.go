@@ -23,11 +23,15 @@ func (ni *NI) scanInterval() time.Duration {
 // scan looks at everything once and forgets the peers that are idle.
 func (ni *NI) scan() {
 	now := ni.clock.Now()
+	absent, lasting := ni.absences.since(now, &ni.upcalls)
+	if lasting {
+		ni.log.Warn("handlers of this node keep it from handling what arrives; messages wait no longer than a minute more for that", "nid", ni.nid, "for", lastingAbsence)
+	}
 	for _, c := range ni.conns.all() {
-		c.scan(now)
+		c.scan(now, absent)
 	}
 	for _, p := range sorted(ni.peers.All()) {
-		p.scan(now)
+		p.scan(now, absent)
 	}
 	ni.peers.Sweep((*peer).remove)
 }

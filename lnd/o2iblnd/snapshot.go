@@ -53,7 +53,7 @@ type ConnSnapshot struct {
 	Posted     int         // SENDs and turns of WRITEs that are posted and not completed
 	Transfers  int         // messages and transfers that are under way, those above included
 
-	Oldest    time.Duration        // how long the message that times out next has waited; 0: none waits
+	Oldest    time.Duration        // how long the message that times out next has waited, less the time in which handlers kept this node from reading; 0: none waits
 	OldestIs  string               // that message and what it waits for, such as "GET_REQ: the peer's answer"
 	Transport verbs.TransportState // state of the device's connection; zero if the device does not tell it
 

@@ -52,9 +52,10 @@ type tx struct {
 	pieces   [][]byte     // pieces of memory that mr registers
 	err      error        // error with which the tx ended; nil: none
 
-	slot     uint32 // index in exchange.slots, and ID of its work requests
-	posted   int    // number of signaled work requests that are not completed
-	deadline time.Duration
+	slot      uint32 // index in exchange.slots, and ID of its work requests
+	posted    int    // number of signaled work requests that are not completed
+	deadline  time.Duration
+	postponed time.Duration // by how much absences have moved the deadline
 
 	handle    wire.MDHandle // for a GET_DONE: MD that the REPLY is for
 	asker     nid.NID       // for a GET_DONE: node that sent the GET
