@@ -1,6 +1,7 @@
 package o2iblnd
 
 import (
+	"errors"
 	"fmt"
 
 	"ulnet/lnd"
@@ -18,7 +19,11 @@ func (c *conn) flush() {
 	c.mu.Lock()
 	c.posting = false
 	if err != nil {
-		c.notPosted(out, newError(TransportFailed, lustre(c.peer.id), err))
+		why := NotPosted
+		if errors.Is(err, verbs.ErrClosed) {
+			why = TransportFailed
+		}
+		c.notPosted(out, newError(why, lustre(c.peer.id), err))
 	}
 	out.Reset()
 	outs.Put(out)

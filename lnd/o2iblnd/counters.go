@@ -51,6 +51,7 @@ const (
 	// Why established connections have ended.
 	PeerClosed       // the peer closed the connection
 	TransportFailed  // the device ended the connection: retries exceeded, or an error of a work request
+	NotPosted        // the device took no work request: this node lacks memory, or has posted too many
 	BadMessage       // the peer sent an invalid message (o2iblnd-wire §3.1)
 	BadChecksum      // the checksum in a message is wrong
 	StaleMessage     // the message belongs to another connection or incarnation
@@ -111,7 +112,7 @@ var reasonNames = [numReasons]string{
 	RejectedFrags: "rejected_frags", RejectedMTU: "rejected_mtu", RejectedVersion: "rejected_version", RejectedEarly: "rejected_early",
 	RejectedLimit: "rejected_limit", Rejected: "rejected", AckBad: "ack_bad", AckParams: "ack_params",
 	AckPeer: "ack_peer", QueueTimeout: "queue_timeout",
-	PeerClosed: "peer_closed", TransportFailed: "transport_failed", BadMessage: "bad_message",
+	PeerClosed: "peer_closed", TransportFailed: "transport_failed", NotPosted: "not_posted", BadMessage: "bad_message",
 	BadChecksum: "bad_checksum", StaleMessage: "stale_message", CreditsReturned: "credits_returned",
 	CreditsOverdrawn: "credits_overdrawn", UnexpectedType: "unexpected_type", UnknownCookie: "unknown_cookie",
 	BadStatus: "bad_status", BadDescriptor: "bad_descriptor", Refused: "refused", SendTimeout: "send_timeout",

@@ -58,7 +58,7 @@ var errnos = map[Reason]syscall.Errno{
 	RejectedVersion: syscall.EPROTONOSUPPORT, RejectedEarly: syscall.ECONNREFUSED,
 	RejectedLimit: syscall.ECONNREFUSED, Rejected: syscall.ECONNREFUSED,
 	AckBad: syscall.EPROTO, AckParams: syscall.EPROTO, AckPeer: syscall.ESTALE, QueueTimeout: syscall.ETIMEDOUT,
-	PeerClosed: syscall.ECONNABORTED, TransportFailed: syscall.ECONNABORTED,
+	PeerClosed: syscall.ECONNABORTED, TransportFailed: syscall.ECONNABORTED, NotPosted: syscall.ENOMEM,
 	BadMessage: syscall.EPROTO, BadChecksum: syscall.EIO, StaleMessage: syscall.ESTALE,
 	CreditsReturned: syscall.EPROTO, CreditsOverdrawn: syscall.EPROTO, UnexpectedType: syscall.EPROTO,
 	UnknownCookie: syscall.EPROTO, BadStatus: syscall.EPROTO, BadDescriptor: syscall.EPROTO,
@@ -81,6 +81,7 @@ var advices = map[Reason]string{
 	TransportFailed:  "is the node up, and does UDP port 4791 get through?",
 	NoTx:             "raise ntx",
 	NoMemory:         "see the limit of locked memory",
+	NotPosted:        "see the limit of locked memory",
 	TooManyFrags:     "use fewer and larger segments",
 	DatagramTooLong:  "see the MTU of the interface",
 	CreditTimeout:    "the peer does not read its messages",
@@ -94,7 +95,7 @@ var failures = map[Reason]lnd.Failure{
 	ShuttingDown: lnd.FailureNone, BadHeader: lnd.FailureNone, TooManyFrags: lnd.FailureNone,
 	DatagramTooLong: lnd.FailureNone, DatagramFailed: lnd.FailureNone, NoReply: lnd.FailureNone,
 
-	ConnectFailed: lnd.LocalDropped, AcceptFailed: lnd.LocalDropped,
+	ConnectFailed: lnd.LocalDropped, AcceptFailed: lnd.LocalDropped, NotPosted: lnd.LocalDropped,
 	NoTx: lnd.LocalError, NoMemory: lnd.LocalError,
 
 	Unreachable: lnd.RemoteDropped, NoListener: lnd.RemoteDropped,

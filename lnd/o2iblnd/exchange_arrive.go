@@ -46,7 +46,7 @@ func (x *exchange) arrivedLate(b []byte, out *exchangeOut) {
 // the protocol, lnet has refused none of its messages, and the NI does not shut down.
 func (x *exchange) takesLate() bool {
 	switch x.failed.Reason {
-	case SendTimeout, CreditTimeout, TransportFailed, PeerClosed, PeerRestarted:
+	case SendTimeout, CreditTimeout, TransportFailed, NotPosted, PeerClosed, PeerRestarted:
 		return true
 	}
 	return false

@@ -15,7 +15,7 @@ func TestFailureClasses(t *testing.T) {
 	spec.Covers(t, "HV-3")
 	for want, reasons := range map[lnd.Failure][]o2iblnd.Reason{
 		lnd.FailureNone:   {o2iblnd.ShuttingDown, o2iblnd.BadHeader, o2iblnd.TooManyFrags, o2iblnd.NoReply, o2iblnd.DatagramTooLong, o2iblnd.DatagramFailed},
-		lnd.LocalDropped:  {o2iblnd.ConnectFailed, o2iblnd.AcceptFailed},
+		lnd.LocalDropped:  {o2iblnd.ConnectFailed, o2iblnd.AcceptFailed, o2iblnd.NotPosted},
 		lnd.LocalError:    {o2iblnd.NoTx, o2iblnd.NoMemory},
 		lnd.RemoteDropped: {o2iblnd.Unreachable, o2iblnd.NoListener, o2iblnd.Rejected, o2iblnd.RejectedEarly, o2iblnd.RejectedStale, o2iblnd.RejectedVersion, o2iblnd.PeerClosed, o2iblnd.TransportFailed},
 		lnd.RemoteTimeout: {o2iblnd.SendTimeout, o2iblnd.CreditTimeout}, lnd.NetworkTimeout: {o2iblnd.QueueTimeout},

@@ -41,6 +41,7 @@ func TestArrivedBeforeEnd(t *testing.T) {
 		{SendTimeout, 3},
 		{CreditTimeout, 3},
 		{TransportFailed, 3},
+		{NotPosted, 3},
 		{PeerClosed, 3},
 		{PeerRestarted, 3},
 		{BadMessage, 0},

@@ -53,6 +53,7 @@ func TestReasons(t *testing.T) {
 		o2iblnd.QueueTimeout:     {word: "queue_timeout", errno: syscall.ETIMEDOUT},
 		o2iblnd.PeerClosed:       {word: "peer_closed", errno: syscall.ECONNABORTED},
 		o2iblnd.TransportFailed:  {word: "transport_failed", errno: syscall.ECONNABORTED},
+		o2iblnd.NotPosted:        {word: "not_posted", errno: syscall.ENOMEM},
 		o2iblnd.BadMessage:       {word: "bad_message", errno: syscall.EPROTO},
 		o2iblnd.BadChecksum:      {word: "bad_checksum", errno: syscall.EIO},
 		o2iblnd.StaleMessage:     {word: "stale_message", errno: syscall.ESTALE},
