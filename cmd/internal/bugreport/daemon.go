@@ -73,10 +73,10 @@ func (r *Report) daemon(ctx context.Context, o *Options) {
 	a := &asker{client: control.NewClient(o.Socket), answer: o.Answer}
 	r.process(o.Socket)
 	r.learnKeys(ctx, a, o.Config)
-	for _, q := range questions {
-		text, err := a.get(ctx, func(ctx context.Context) (io.ReadCloser, error) { return a.client.Answer(ctx, q.path) })
-		r.answered("daemon/"+q.file, text, err)
-		if err == nil && q.file == "status.json" {
+	for _, path := range r.questions(ctx, a) {
+		text, err := a.get(ctx, func(ctx context.Context) (io.ReadCloser, error) { return a.client.Answer(ctx, path) })
+		r.answered("daemon/"+fileOf(path), text, err)
+		if err == nil && path == "/v1/status" {
 			r.connections(ctx, a, text)
 		}
 	}

@@ -1,72 +1,75 @@
 package bugreport
 
-import "strings"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
 
-// A question reads state of the daemon, by a GET request on the control socket.
-type question struct{ path, file string }
+	"ulnet/cmd/internal/control"
+)
 
-// questions are all operations that read and need no parameters, or can be asked with those given here. A
-// test in package cmd/internal/modules checks that every operation that reads is here or in Unasked.
-var questions = []question{
-	{"/v1/status", "status.json"}, // the data of "lnetctl net show" and "lnetctl stats show"; asked first, to find out whether the daemon answers
-	{"/v1/config", "config.json"},
-	{"/v1/log", "log.json"},
-	{"/v1/keys", "keys.json"},
-	{"/v1/peers?limit=1000", "peers.json"},
-	{"/v1/routes", "routes.json"},
-	{"/v1/routing", "routing.json"},
-	{"/v1/udsp", "udsp.json"},
-	{"/v1/handlers", "handlers.json"},
-	{"/v1/metrics", "metrics.json"},
-	{"/v1/gossip", "gossip.json"},
-	{"/v1/gossip/params", "gossip-params.json"},
-	{"/v1/gossip/history", "gossip-history.json"},
-	{"/v1/gossip/list", "gossip-list.json"},
-	{"/v1/zone", "zone.json"},
-	{"/v1/zone/attributes", "zone-attributes.json"},
-	{"/v1/zone/census", "zone-census.json"},
-	{"/v1/zone/events?from=0", "zone-events.json"},
-	{"/v1/zone/members", "zone-members.json"},
-	{"/v1/zone/suspicions", "zone-suspicions.json"},
-	{"/v1/zone/topology", "zone-topology.json"},
-	{"/v1/mcast", "mcast.json"},
-	{"/v1/scoll", "scoll.json"},
-	{"/v1/health", "health.json"},
-	{"/v1/health/clients?limit=1000", "health-clients.json"},
-	{"/v1/health/servers", "health-servers.json"},
-	{"/v1/health/history", "health-history.json"},
-	{"/v1/health/tombstones", "health-tombstones.json"},
-	{"/v1/selftest", "selftest.json"},
-	{"/v1/selftest/latencies", "selftest-latencies.json"},
-	{"/v1/selftest/session", "selftest-session.json"},
-	{"/v1/selftest/groups", "selftest-groups.json"},
-	{"/v1/selftest/batches", "selftest-batches.json"},
-}
+// always are the questions that a report asks first, and also of a daemon that does not say what a report asks. The
+// first one finds out whether the daemon answers; it has the data of "lnetctl net show" and "lnetctl stats show".
+var always = []string{"/v1/status", "/v1/config", "/v1/log"}
 
-// Unasked are the paths of the operations that read and whose answers a report does not contain, each
-// with the reason.
-var Unasked = map[string]string{
-	"/v1/capture":              "has the payload of messages",
-	"/v1/events":               "has no end; the log is in the report",
-	"/v1/profile/{profile}":    "read as text",
-	"/v1/connections":          "asked for each network of the node",
-	"/v1/distance":             "is about one NID",
-	"/v1/path":                 "is about one NID",
-	"/v1/gossip/explain/{nid}": "is about one NID",
-	"/v1/health/client":        "is about one client",
-	"/v1/health/eviction":      "is about one client",
-	"/v1/health/everywhere":    "asks all other servers",
-	"/v1/zone/explain":         "is about one node",
-	"/v1/zone/of":              "is about one base zone",
-	"/v1/selftest/group":       "is about one group",
-	"/v1/selftest/batch":       "is about one batch",
-}
+// Bounds of the questions that a daemon names. It is not trusted: another user may run it.
+const (
+	maxQuestions = 256
+	maxQuestion  = 200 // bytes of the path with its query, of which a name of a file is made
+)
 
-// Asked returns the paths, without parameters, of the operations whose answers a report contains.
-func Asked() (paths []string) {
-	for _, q := range questions {
-		path, _, _ := strings.Cut(q.path, "?")
-		paths = append(paths, path)
+// others is what a report lacks if the daemon does not say what a report asks.
+const others = "the daemon's other answers"
+
+// questionPath matches a question. Its group becomes the name of a file.
+var questionPath = onUse(`^/v1/([a-z0-9-]+(?:/[a-z0-9-]+)*)(?:\?|$)`)
+
+// questions returns the questions that a report asks, as paths with queries, each with another file.
+func (r *Report) questions(ctx context.Context, a *asker) []string {
+	named, err := a.named(ctx)
+	if err != nil {
+		r.lacks(others, "it did not say what a report asks: "+err.Error())
 	}
-	return paths
+	if len(named) > maxQuestions {
+		r.lacks(others, fmt.Sprintf("it names more than %d", maxQuestions))
+		named = named[:maxQuestions]
+	}
+	asked, files := slices.Clone(always), map[string]bool{}
+	for _, path := range always {
+		files[fileOf(path)] = true
+	}
+	for _, path := range named {
+		switch {
+		case len(path) > maxQuestion || !questionPath().MatchString(path):
+			r.lacks(others, fmt.Sprintf("%.100q is no path of a question", path))
+		case !files[fileOf(path)]:
+			files[fileOf(path)] = true
+			asked = append(asked, path)
+		}
+	}
+	return asked
+}
+
+// named returns what the daemon says that a report asks. It asks once more if the first answer is late, because most
+// of a report depends on this answer.
+func (a *asker) named(ctx context.Context) (list []string, err error) {
+	ask := func(ctx context.Context) (io.ReadCloser, error) { return a.client.Answer(ctx, control.OpReport.Path) }
+	late := a.late
+	text, err := a.get(ctx, ask)
+	if a.late > late {
+		text, err = a.get(ctx, ask)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list, json.Unmarshal(text, &list)
+}
+
+// fileOf returns the name of the file with the answer to a question.
+func fileOf(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	return strings.ReplaceAll(strings.TrimPrefix(path, "/v1/"), "/", "-") + ".json"
 }

@@ -120,7 +120,7 @@ func TestMute(t *testing.T) {
 	if !strings.Contains(files["config-file.json"], `"value": "browsers"`) {
 		t.Errorf("the path of the token is gone: %s", files["config-file.json"])
 	}
-	for _, what := range []string{"daemon/status.json", "daemon/config.json", "daemon/profile-goroutine.txt"} {
+	for _, what := range []string{"daemon/status.json", "daemon/config.json", "daemon/profile-goroutine.txt", others} {
 		if index.lacks(what) == "" {
 			t.Errorf("the index does not say that %s is missing: %+v", what, index.Missing)
 		}
@@ -146,7 +146,7 @@ func TestNothingThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, index := collect(t, Options{Socket: filepath.Join(dir, "none"), Config: filepath.Join(dir, "none.yaml"), Log: pipe, Limit: 1500 * time.Millisecond})
-	for _, what := range []string{"process", "daemon/status.json", "config-file.json", "log.txt"} {
+	for _, what := range []string{"process", "daemon/status.json", others, "config-file.json", "log.txt"} {
 		if index.lacks(what) == "" {
 			t.Errorf("the index does not say that %s is missing: %+v", what, index.Missing)
 		}

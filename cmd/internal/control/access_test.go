@@ -100,7 +100,7 @@ func TestAccessOverTheSocket(t *testing.T) {
 		{"stranger", stranger, stranger, nil, 403, 403},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			wants := map[string]int{read: test.read}
+			wants := map[string]int{read: test.read, strings.Replace(read, "/v1/status", OpReport.Path, 1): test.read}
 			for _, write := range writes {
 				wants[write] = test.write
 			}

@@ -20,6 +20,7 @@ type Route struct {
 	Request, Answer reflect.Type // Answer is nil for a stream that has its own format
 	Kind            Kind         // how the operation is answered
 	Data            bool         // data follows the line of the request
+	Report, Unasked string       // those of a Question
 
 	long    bool
 	private bool // members of the socket's group may not send it, although it is a GET request
@@ -44,6 +45,11 @@ type Question[Req, Answer any] struct {
 	Path string // path of the question, which may have fields of the request as "{name}"
 	Doc  string // what the question reads, for docs/control.md
 	Long bool   // the question takes long, so the number of such requests that run at a time is bounded
+
+	// What "lnetctl bugreport" does with the question. If the question has no parameters, a report asks it unless
+	// Unasked is set. If it has some, one of the two is set.
+	Report  string // query with which a report asks, such as "?limit=1000"; "?": without any parameter
+	Unasked string // why a report does not ask
 }
 
 // A Command makes the daemon do something and returns the result.
@@ -79,7 +85,7 @@ type Step[S any] interface {
 // operations have this method as well, and the method DoWith for requests that data follows.
 func (o Question[Req, Answer]) Do(do func(context.Context, Req) (Answer, error)) Route {
 	r := route[Req, Answer](http.MethodGet, o.Path, o.Doc, Asks)
-	r.long = o.Long
+	r.long, r.Report, r.Unasked = o.Long, o.Report, o.Unasked
 	r.do = func(s *Server, w http.ResponseWriter, hr *http.Request) error {
 		var req Req
 		if err := queryOf(hr, &req); err != nil {

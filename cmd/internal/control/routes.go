@@ -24,6 +24,7 @@ const (
 // OwnRoutes returns the routes that every server has in addition to its Config.Routes.
 func OwnRoutes() []Route {
 	return []Route{
+		reportRoute(),
 		{Method: http.MethodGet, Path: eventsPath, Doc: "what the daemon logs from now on, one JSON object a line", Kind: Streams, long: true, do: (*Server).events},
 		{Method: http.MethodGet, Path: capturePath, Doc: "every message from now on, as pcapng", Kind: Streams, long: true, do: (*Server).capture},
 		{Method: http.MethodGet, Path: profilePath, Doc: "a profile of the daemon (pprof): cpu or trace of some time, heap, goroutine and others; only for root and the user of lnetd", Kind: Streams, long: true, private: true, do: (*Server).profile},

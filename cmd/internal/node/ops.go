@@ -16,15 +16,15 @@ const maxListRequest = 1 << 20
 // The operations of a node on the control socket, besides those of its modules.
 var (
 	OpStatus           = control.Question[control.None, Status]{Path: "/v1/status", Doc: "the node's state but its peers"}
-	OpPeers            = control.Question[PeersRequest, PeerPage]{Path: "/v1/peers", Doc: "a page of the peers, or those of one node"}
+	OpPeers            = control.Question[PeersRequest, PeerPage]{Path: "/v1/peers", Doc: "a page of the peers, or those of one node", Report: "?limit=1000"}
 	OpAddPeer          = control.Action[AddPeerRequest]{Path: "/v1/peer/add", Doc: "configures a peer", Most: maxListRequest}
 	OpRemovePeer       = control.Action[RemovePeerRequest]{Path: "/v1/peer/del", Doc: "removes a peer, or NIDs of it", Most: maxListRequest}
 	OpPeerState        = control.Action[PeerStateRequest]{Path: "/v1/peer/state", Doc: "sets the state of a peer, for tests"}
 	OpPing             = control.Command[PingRequest, PingReply]{Path: "/v1/ping", Doc: "pings a node"}
 	OpDiscover         = control.Command[DiscoverRequest, DiscoverReply]{Path: "/v1/discover", Doc: "discovers a peer"}
-	OpConnections      = control.Question[ConnectionsRequest, Connections]{Path: "/v1/connections", Doc: "the peers of a network and their connections"}
-	OpDistance         = control.Question[DistanceRequest, Distance]{Path: "/v1/distance", Doc: "how far away a NID is"}
-	OpPath             = control.Question[PathRequest, lnet.Path]{Path: "/v1/path", Doc: "which path a message would take now, and why it would take no other"}
+	OpConnections      = control.Question[ConnectionsRequest, Connections]{Path: "/v1/connections", Doc: "the peers of a network and their connections", Unasked: "is about one network, and a report asks for each"}
+	OpDistance         = control.Question[DistanceRequest, Distance]{Path: "/v1/distance", Doc: "how far away a NID is", Unasked: "is about one NID"}
+	OpPath             = control.Question[PathRequest, lnet.Path]{Path: "/v1/path", Doc: "which path a message would take now, and why it would take no other", Unasked: "is about one NID"}
 	OpHealth           = control.Action[HealthRequest]{Path: "/v1/health-value", Doc: "sets the health of interfaces"}
 	OpSet              = control.Action[Setting]{Path: "/v1/set", Doc: "changes a tunable"}
 	OpSetTogether      = control.Action[SetTogether]{Path: "/v1/set/together", Doc: "changes tunables of health, or numbers of router buffers, all or none"}

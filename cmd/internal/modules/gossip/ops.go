@@ -13,7 +13,7 @@ var (
 	OpStatus     = control.Question[control.None, Status]{Path: "/v1/gossip", Doc: "what gossip knows"}
 	OpParams     = control.Question[control.None, Params]{Path: "/v1/gossip/params", Doc: "the parameters"}
 	OpHistory    = control.Question[control.None, []Change]{Path: "/v1/gossip/history", Doc: "the last changes, the oldest first"}
-	OpExplain    = control.Question[Participant, gossip.Explanation]{Path: "/v1/gossip/explain/{nid}", Doc: "why a participant is thought to be alive or dead"}
+	OpExplain    = control.Question[Participant, gossip.Explanation]{Path: "/v1/gossip/explain/{nid}", Doc: "why a participant is thought to be alive or dead", Unasked: "is about one NID"}
 	OpListStatus = control.Question[control.None, gossip.RollStatus]{Path: "/v1/gossip/list", Doc: "how far a change of the list is"}
 	OpInit       = control.Action[InitRequest]{Path: "/v1/gossip/init", Doc: "sets the parameters and the participants, whose NIDs are the data, as text"}
 	OpStart      = control.Action[control.None]{Path: "/v1/gossip/start", Doc: "has the node take part"}

@@ -21,7 +21,7 @@ var (
 // The operations on groups of test nodes.
 var (
 	OpGroups       = control.Question[control.None, []console.Group]{Path: "/v1/selftest/groups", Doc: "the groups, without their nodes"}
-	OpGroup        = control.Question[Named, console.Group]{Path: "/v1/selftest/group", Doc: "one group with its nodes"}
+	OpGroup        = control.Question[Named, console.Group]{Path: "/v1/selftest/group", Doc: "one group with its nodes", Unasked: "is about one group"}
 	OpAddGroup     = control.Command[GroupRequest, []console.Answer]{Path: "/v1/selftest/group/add", Doc: "makes a group and adds nodes to it", Long: true}
 	OpAddNodes     = control.Command[GroupRequest, []console.Answer]{Path: "/v1/selftest/group/extend", Doc: "adds nodes to a group", Long: true}
 	OpRefreshGroup = control.Command[GroupRequest, []console.Answer]{Path: "/v1/selftest/group/refresh", Doc: "asks nodes of a group that are not active to join the session", Long: true}
@@ -33,7 +33,7 @@ var (
 // The operations on batches of tests.
 var (
 	OpBatches  = control.Question[control.None, []console.Batch]{Path: "/v1/selftest/batches", Doc: "the batches, without their nodes and tests"}
-	OpBatch    = control.Question[Named, console.Batch]{Path: "/v1/selftest/batch", Doc: "one batch with its nodes and tests"}
+	OpBatch    = control.Question[Named, console.Batch]{Path: "/v1/selftest/batch", Doc: "one batch with its nodes and tests", Unasked: "is about one batch"}
 	OpAddBatch = control.Action[BatchRequest]{Path: "/v1/selftest/batch/add", Doc: "makes a batch"}
 	OpAddTest  = control.Command[TestRequest, []console.Answer]{Path: "/v1/selftest/batch/test", Doc: "adds a test to a batch", Long: true}
 	OpRun      = control.Command[BatchRequest, []console.Answer]{Path: "/v1/selftest/batch/run", Doc: "starts the tests of a batch", Long: true}
