@@ -7,9 +7,7 @@ import (
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/config/tree"
 	"ulnet/lnet"
-	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/route"
 )
@@ -66,45 +64,6 @@ func (n *Node) startConfigured(ctx context.Context) error {
 		return err
 	}
 	return n.importAgain(ctx)
-}
-
-// niStart is an NI to start.
-type niStart struct {
-	on  networks.Interface // the network and the interface of the NI
-	own NISettings         // the settings of this NI alone
-}
-
-// startNets starts the NIs of networks: all of them, or none.
-func (n *Node) startNets(nets []tree.Net) error {
-	var list []niStart
-	for _, net := range nets {
-		for _, ni := range net.NIs {
-			on, err := ni.On(net.Type)
-			if err != nil {
-				return err
-			}
-			list = append(list, niStart{on, settingsOf(ni)})
-		}
-	}
-	return n.startAll(list)
-}
-
-// startAll starts NIs: all of them, or none. ESHUTDOWN: LNet is down.
-func (n *Node) startAll(list []niStart) error {
-	n.changing.Lock()
-	defer n.changing.Unlock()
-	if err := n.checkConfigured(syscall.ESHUTDOWN); err != nil {
-		return err
-	}
-	var added []*lnet.NI
-	for _, i := range list {
-		ni, err := n.startNI(i)
-		if err != nil {
-			return errors.Join(err, n.remove(context.Background(), added))
-		}
-		added = append(added, ni)
-	}
-	return nil
 }
 
 // unconfigure takes LNet down. Queued messages have a few seconds to leave.

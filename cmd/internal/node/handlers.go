@@ -16,6 +16,12 @@ import (
 	"ulnet/cmd/internal/program"
 )
 
+// The operations on event handlers.
+var (
+	OpHandlers    = control.Question[control.None, []handlers.Status]{Path: "/v1/handlers", Doc: "the event handlers; arguments of their programs only for root and the user of lnetd"}
+	OpTestHandler = control.Command[HandlerName, handlers.Run]{Path: "/v1/handlers/test", Doc: "runs an event handler on an event of a test, until it has ended"}
+)
+
 // HandlerName names an event handler.
 type HandlerName struct {
 	Name string `json:"name"` // name of the handler, as in the section handlers of the configuration

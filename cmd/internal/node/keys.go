@@ -8,7 +8,14 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
 	"ulnet/portals/keyring"
+)
+
+// The operations on keys.
+var (
+	OpKeys       = control.Question[control.None, []KeysStatus]{Path: "/v1/keys", Doc: "which sections have keys, and what these have verified"}
+	OpKeysReload = control.Action[control.None]{Path: "/v1/keys/reload", Doc: "reads the files of keys again"}
 )
 
 // KeysStatus are the keys of a section of the configuration, and how often they were used.

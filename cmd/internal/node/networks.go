@@ -9,10 +9,14 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
+	"ulnet/cmd/internal/drivers"
+	"ulnet/lnd"
 	"ulnet/lnd/fault"
 	"ulnet/lnet"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
+	"ulnet/portals/node"
 )
 
 // AddRequest names the networks to start.
@@ -125,4 +129,87 @@ func (n *Node) remove(ctx context.Context, list []*lnet.NI) error {
 		errs = append(errs, n.lnet.RemoveNI(ctx, ni))
 	}
 	return errors.Join(errs...)
+}
+
+// niStart is an NI to start.
+type niStart struct {
+	on  networks.Interface // the network and the interface of the NI
+	own NISettings         // the settings of this NI alone
+}
+
+// startNets starts the NIs of networks: all of them, or none.
+func (n *Node) startNets(nets []tree.Net) error {
+	var list []niStart
+	for _, net := range nets {
+		for _, ni := range net.NIs {
+			on, err := ni.On(net.Type)
+			if err != nil {
+				return err
+			}
+			list = append(list, niStart{on, settingsOf(ni)})
+		}
+	}
+	return n.startAll(list)
+}
+
+// startAll starts NIs: all of them, or none. ESHUTDOWN: LNet is down.
+func (n *Node) startAll(list []niStart) error {
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	if err := n.checkConfigured(syscall.ESHUTDOWN); err != nil {
+		return err
+	}
+	var added []*lnet.NI
+	for _, i := range list {
+		ni, err := n.startNI(i)
+		if err != nil {
+			return errors.Join(err, n.remove(context.Background(), added))
+		}
+		added = append(added, ni)
+	}
+	return nil
+}
+
+// startNI starts one NI.
+func (n *Node) startNI(i niStart) (*lnet.NI, error) {
+	driver := n.cfg.Of(i.on.Net.Type())
+	cfg := lnd.Config{Net: i.on.Net, Interface: n.large(i.on).Name, Tunables: driver.NI(n.cfg.LND())}
+	if err := n.override(driver, &cfg, i.own); err != nil {
+		return nil, err
+	}
+	ni, err := n.base.AddNI(cfg)
+	if d, can := driver.(drivers.DialOnly); can && n.cfg.MayNotListen && errors.Is(err, syscall.EACCES) {
+		n.dialsOnly = true
+		ni, err = n.addDialling(d, cfg)
+	}
+	if err == nil {
+		n.origins.keep(ni.NID(), origin{i.on.Name, i.own.CPT})
+	}
+	return ni, n.explain(driver, err)
+}
+
+// addDialling adds an NI that opens connections but does not listen.
+func (n *Node) addDialling(d drivers.DialOnly, cfg lnd.Config) (*lnet.NI, error) {
+	driver, err := d.DialOnly(n.cfg.Settings)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Incarnation, cfg.Tap = uint64(time.Now().UnixNano()), n.cfg.Tap
+	return n.lnet.AddNI(fault.Wrap(driver, n.plan), cfg)
+}
+
+// explain replaces the advice in the error of an NI that did not start by a hint for users of
+// the commands.
+func (n *Node) explain(driver drivers.Driver, err error) error {
+	if failed, ok := errors.AsType[*node.StartError](err); ok { // the error of addDialling has another type, and carries no advice
+		_, down := errors.AsType[*node.DownError](err)
+		_, unknown := errors.AsType[*node.DriverError](err)
+		if err = failed.Err; down || unknown {
+			return cli.Hint(err, "%s", failed.Advice)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	return cli.Hint(err, "%s", driver.HintStart(n.cfg.Settings, err))
 }

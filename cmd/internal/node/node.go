@@ -9,19 +9,16 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/config/tree"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/drivers"
 	"ulnet/cmd/internal/handlers"
 	"ulnet/cmd/internal/statelock"
@@ -29,10 +26,8 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
 	"ulnet/lnet"
-	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine/timerfd"
 	"ulnet/lnet/nid"
-	"ulnet/lnet/recovery"
 	"ulnet/portals"
 	"ulnet/portals/keyring"
 	"ulnet/portals/node"
@@ -100,6 +95,30 @@ type Node struct {
 	dialsOnly bool // an NI has no listener because binding was not permitted
 }
 
+// Routes are the operations of a node and its modules.
+func (n *Node) Routes() []control.Route {
+	routes := []control.Route{
+		OpStatus.Do(control.Told(n.Status)), OpPeers.Do(control.Quick(n.peersAsked)),
+		OpAddPeer.Do(control.Act(n.AddPeer)), OpRemovePeer.Do(control.Act(n.RemovePeer)), OpPeerState.Do(control.Act(n.SetPeerState)),
+		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpPath.Do(control.Quick(n.Path)), OpSet.Do(control.Act(n.Set)),
+		OpSetTogether.Do(control.Act(n.SetTogether)), OpHealth.Do(control.Act(n.SetNIHealth)),
+		OpRouting.Do(control.Told(n.Routing)), OpConnections.Do(control.Quick(n.Connections)), OpDistance.Do(control.Quick(n.Distance)),
+		OpConfigure.Do(n.Configure), OpTune.Do(control.Act(n.Tune)), OpResetStats.Do(control.Just(n.ResetStats)),
+		OpAddNetworks.Do(control.Act(n.AddNetworks)), OpRemoveNet.Do(n.RemoveNet),
+		OpRoutes.Do(control.Told(n.RoutesNow)), OpAddRoutes.Do(control.Act(n.AddRoutes)), OpRemoveRoute.Do(control.Act(n.RemoveRoute)),
+		OpFail.Do(control.Act(n.Fail)), OpAddFault.Do(control.Quick(n.AddFault)), OpEndFault.Do(control.Act(n.EndFault)),
+		OpAddFaultRule.Do(control.Act(n.AddFaultRule)), OpRemoveFaultRules.Do(control.Quick(n.RemoveFaultRules)), OpResetFaultRules.Do(control.Act(n.ResetFaultRules)),
+		OpUDSP.Do(control.Told(n.UDSP)), OpAddUDSP.Do(control.Act(n.AddUDSP)), OpRemoveUDSP.Do(control.Act(n.RemoveUDSP)),
+		OpSink.Do(n.Sink), OpPut.DoWith(n.Put), OpServe.DoWith(n.Serve), OpGet.Do(n.Get),
+		OpKeys.Do(control.Told(n.Keys)), OpKeysReload.Do(control.Just(n.KeysReload)),
+		OpHandlers.Do(n.askHandlers), OpTestHandler.Do(n.TestHandler),
+	}
+	for _, m := range n.modules {
+		routes = append(routes, m.Routes()...)
+	}
+	return routes
+}
+
 // failedWithin bounds the time in which New shuts down a node that could not start.
 const failedWithin = 5 * time.Second
 
@@ -127,51 +146,6 @@ func New(cfg Config) (*Node, error) {
 		return nil, errors.Join(err, n.Shutdown(ctx))
 	}
 	return n, nil
-}
-
-// startBase starts n.base, the node that this one builds on, with the faults of the configuration.
-func (n *Node) startBase() (err error) {
-	if n.plan, n.given, err = newPlan(n.cfg.Config, n.clock); err != nil {
-		return err
-	}
-	for _, f := range n.cfg.Faults {
-		n.warnOf(f)
-	}
-	if n.base, err = node.Start(n.parts()); err != nil {
-		n.plan.Stop()
-		return err
-	}
-	n.lnet, n.table = n.base.LNet(), n.base.Table()
-	return nil
-}
-
-// parts returns the configuration of n.base without the configured NIs. The method start adds these
-// NIs, because their errors need hints for users of the commands.
-func (n *Node) parts() node.Config {
-	cfg := n.cfg
-	parts := node.Config{
-		Networks: "lo", Log: cfg.Log, Clock: n.clock, Tap: cfg.Tap,
-		LNet: lnet.Config{
-			Incarnation:        cfg.Incarnation,
-			TransactionTimeout: cfg.TransactionTimeout,
-			HealthSensitivity:  cmp.Or(cfg.HealthSensitivity, -1),
-			RetryCount:         cmp.Or(cfg.RetryCount, -1),
-			Recovery:           recovery.Settings{Limit: cfg.RecoveryLimit, MaxInterval: cfg.RecoveryInterval},
-			ResponseTracking:   cmp.Or(cfg.ResponseTracking, -1),
-			SourceUnchecked:    !cfg.SourceCheck,
-			PeerIdle:           cmp.Or(cfg.PeerIdle, -1),
-			RouterSilence:      cfg.RouterSilence(),
-			OnShrink:           debug.FreeOSMemory, // otherwise, an idle process would collect garbage only every two minutes
-		},
-		Discovery: discovery.Config{
-			Off: cfg.DiscoveryDisabled, CheckInterval: cmp.Or(cfg.CheckInterval, -1), CheckTimeout: cfg.RouterPingTimeout,
-		},
-		Wrap: func(d lnd.Driver) lnd.Driver { return fault.Wrap(d, n.plan) },
-	}
-	for _, d := range n.cfg.All() {
-		n.statuses = append(n.statuses, d.Add(&parts, cfg.Settings, cfg.Sockets))
-	}
-	return parts
 }
 
 // start adds the configured NIs, the event handlers and the modules.
@@ -214,50 +188,6 @@ func (n *Node) startPolicy() error {
 		return err
 	}
 	return n.startRoutes()
-}
-
-// startNI starts one NI.
-func (n *Node) startNI(i niStart) (*lnet.NI, error) {
-	driver := n.cfg.Of(i.on.Net.Type())
-	cfg := lnd.Config{Net: i.on.Net, Interface: n.large(i.on).Name, Tunables: driver.NI(n.cfg.LND())}
-	if err := n.override(driver, &cfg, i.own); err != nil {
-		return nil, err
-	}
-	ni, err := n.base.AddNI(cfg)
-	if d, can := driver.(drivers.DialOnly); can && n.cfg.MayNotListen && errors.Is(err, syscall.EACCES) {
-		n.dialsOnly = true
-		ni, err = n.addDialling(d, cfg)
-	}
-	if err == nil {
-		n.origins.keep(ni.NID(), origin{i.on.Name, i.own.CPT})
-	}
-	return ni, n.explain(driver, err)
-}
-
-// addDialling adds an NI that opens connections but does not listen.
-func (n *Node) addDialling(d drivers.DialOnly, cfg lnd.Config) (*lnet.NI, error) {
-	driver, err := d.DialOnly(n.cfg.Settings)
-	if err != nil {
-		return nil, err
-	}
-	cfg.Incarnation, cfg.Tap = uint64(time.Now().UnixNano()), n.cfg.Tap
-	return n.lnet.AddNI(fault.Wrap(driver, n.plan), cfg)
-}
-
-// explain replaces the advice in the error of an NI that did not start by a hint for users of
-// the commands.
-func (n *Node) explain(driver drivers.Driver, err error) error {
-	if failed, ok := errors.AsType[*node.StartError](err); ok { // the error of addDialling has another type, and carries no advice
-		_, down := errors.AsType[*node.DownError](err)
-		_, unknown := errors.AsType[*node.DriverError](err)
-		if err = failed.Err; down || unknown {
-			return cli.Hint(err, "%s", failed.Advice)
-		}
-	}
-	if err == nil {
-		return nil
-	}
-	return cli.Hint(err, "%s", driver.HintStart(n.cfg.Settings, err))
 }
 
 // killWithin is how long Shutdown waits for programs of handlers: until those that ignore SIGTERM have

@@ -1,19 +1,16 @@
 package node
 
 import (
-	"fmt"
-
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/handlers"
 	"ulnet/lnet"
-	"ulnet/lnet/nid"
 )
 
 // maxListRequest is the largest request with a list of networks and gateways, or of NIDs, in bytes: it has room for
 // route.MaxRoutes gateways, and for MaxPeersAtOnce peers.
 const maxListRequest = 1 << 20
 
-// The operations of a node on the control socket, besides those of its modules.
+// The operations of a node on the control socket, besides those that stand in the file of their state, such as
+// keys.go, and those of its modules.
 var (
 	OpStatus           = control.Question[control.None, Status]{Path: "/v1/status", Doc: "the node's state but its peers"}
 	OpPeers            = control.Question[PeersRequest, PeerPage]{Path: "/v1/peers", Doc: "a page of the peers, or those of one node", Report: "?limit=1000"}
@@ -44,66 +41,8 @@ var (
 	OpRemoveFaultRules = control.Command[RemoveFaultRules, RemovedFaultRules]{Path: "/v1/fault/rule/del", Doc: "removes drop or delay rules"}
 	OpResetFaultRules  = control.Action[ResetFaultRules]{Path: "/v1/fault/rule/reset", Doc: "clears the counters of drop or delay rules"}
 
-	OpUDSP       = control.Question[control.None, UDSP]{Path: "/v1/udsp", Doc: "the selection rules"}
-	OpAddUDSP    = control.Action[AddUDSP]{Path: "/v1/udsp/add", Doc: "adds a selection rule"}
-	OpRemoveUDSP = control.Action[RemoveUDSP]{Path: "/v1/udsp/del", Doc: "removes selection rules"}
-
 	OpSink  = control.Operation[SinkRequest, Step]{Path: "/v1/msg/sink", Doc: "takes messages, see Node.Sink"}
 	OpPut   = control.Operation[PutRequest, Step]{Path: "/v1/msg/put", Doc: "sends the data, see Node.Put"}
 	OpServe = control.Operation[ServeRequest, Step]{Path: "/v1/msg/serve", Doc: "lets others get the data, see Node.Serve"}
 	OpGet   = control.Operation[GetRequest, Step]{Path: "/v1/msg/get", Doc: "gets what others serve, see Node.Get"}
-
-	OpKeys        = control.Question[control.None, []KeysStatus]{Path: "/v1/keys", Doc: "which sections have keys, and what these have verified"}
-	OpKeysReload  = control.Action[control.None]{Path: "/v1/keys/reload", Doc: "reads the files of keys again"}
-	OpHandlers    = control.Question[control.None, []handlers.Status]{Path: "/v1/handlers", Doc: "the event handlers; arguments of their programs only for root and the user of lnetd"}
-	OpTestHandler = control.Command[HandlerName, handlers.Run]{Path: "/v1/handlers/test", Doc: "runs an event handler on an event of a test, until it has ended"}
 )
-
-// Routes are the operations of a node and its modules.
-func (n *Node) Routes() []control.Route {
-	routes := []control.Route{
-		OpStatus.Do(control.Told(n.Status)), OpPeers.Do(control.Quick(n.peersAsked)),
-		OpAddPeer.Do(control.Act(n.AddPeer)), OpRemovePeer.Do(control.Act(n.RemovePeer)), OpPeerState.Do(control.Act(n.SetPeerState)),
-		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpPath.Do(control.Quick(n.Path)), OpSet.Do(control.Act(n.Set)),
-		OpSetTogether.Do(control.Act(n.SetTogether)), OpHealth.Do(control.Act(n.SetNIHealth)),
-		OpRouting.Do(control.Told(n.Routing)), OpConnections.Do(control.Quick(n.Connections)), OpDistance.Do(control.Quick(n.Distance)),
-		OpConfigure.Do(n.Configure), OpTune.Do(control.Act(n.Tune)), OpResetStats.Do(control.Just(n.ResetStats)),
-		OpAddNetworks.Do(control.Act(n.AddNetworks)), OpRemoveNet.Do(n.RemoveNet),
-		OpRoutes.Do(control.Told(n.RoutesNow)), OpAddRoutes.Do(control.Act(n.AddRoutes)), OpRemoveRoute.Do(control.Act(n.RemoveRoute)),
-		OpFail.Do(control.Act(n.Fail)), OpAddFault.Do(control.Quick(n.AddFault)), OpEndFault.Do(control.Act(n.EndFault)),
-		OpAddFaultRule.Do(control.Act(n.AddFaultRule)), OpRemoveFaultRules.Do(control.Quick(n.RemoveFaultRules)), OpResetFaultRules.Do(control.Act(n.ResetFaultRules)),
-		OpUDSP.Do(control.Told(n.UDSP)), OpAddUDSP.Do(control.Act(n.AddUDSP)), OpRemoveUDSP.Do(control.Act(n.RemoveUDSP)),
-		OpSink.Do(n.Sink), OpPut.DoWith(n.Put), OpServe.DoWith(n.Serve), OpGet.Do(n.Get),
-		OpKeys.Do(control.Told(n.Keys)), OpKeysReload.Do(control.Just(n.KeysReload)),
-		OpHandlers.Do(n.askHandlers), OpTestHandler.Do(n.TestHandler),
-	}
-	for _, m := range n.modules {
-		routes = append(routes, m.Routes()...)
-	}
-	return routes
-}
-
-// PeersRequest selects peers: those of the node of a NID, or a page of all.
-type PeersRequest struct {
-	NID   nid.NID `query:"nid"`          // NID of one node; zero: a page of nodes
-	After nid.NID `query:"after"`        // NID after which the page begins; zero: the first page
-	Limit int     `query:"limit,always"` // number of nodes in a page, MaxPeerPage by default
-}
-
-// Defaults makes the page as large as possible.
-func (r *PeersRequest) Defaults() { r.Limit = MaxPeerPage }
-
-// Check refuses an impossible page size.
-func (r *PeersRequest) Check() error {
-	if !r.NID.IsValid() && (r.Limit < 1 || r.Limit > MaxPeerPage) {
-		return fmt.Errorf("limit: want 1 to %d, not %d", MaxPeerPage, r.Limit)
-	}
-	return nil
-}
-
-func (n *Node) peersAsked(r PeersRequest) (PeerPage, error) {
-	if r.NID.IsValid() {
-		return n.PeersOf(r.NID), nil
-	}
-	return n.Peers(r.After, r.Limit), nil
-}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"time"
 
 	"ulnet/lnet"
@@ -40,4 +41,29 @@ func (n *Node) newPeerPage(p lnet.PeerPage) PeerPage {
 		page.Next = &p.Next
 	}
 	return page
+}
+
+// PeersRequest selects peers: those of the node of a NID, or a page of all.
+type PeersRequest struct {
+	NID   nid.NID `query:"nid"`          // NID of one node; zero: a page of nodes
+	After nid.NID `query:"after"`        // NID after which the page begins; zero: the first page
+	Limit int     `query:"limit,always"` // number of nodes in a page, MaxPeerPage by default
+}
+
+// Defaults makes the page as large as possible.
+func (r *PeersRequest) Defaults() { r.Limit = MaxPeerPage }
+
+// Check refuses an impossible page size.
+func (r *PeersRequest) Check() error {
+	if !r.NID.IsValid() && (r.Limit < 1 || r.Limit > MaxPeerPage) {
+		return fmt.Errorf("limit: want 1 to %d, not %d", MaxPeerPage, r.Limit)
+	}
+	return nil
+}
+
+func (n *Node) peersAsked(r PeersRequest) (PeerPage, error) {
+	if r.NID.IsValid() {
+		return n.PeersOf(r.NID), nil
+	}
+	return n.Peers(r.After, r.Limit), nil
 }

@@ -7,7 +7,15 @@ import (
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
 	"ulnet/lnet/udsp"
+)
+
+// The operations on selection rules.
+var (
+	OpUDSP       = control.Question[control.None, UDSP]{Path: "/v1/udsp", Doc: "the selection rules"}
+	OpAddUDSP    = control.Action[AddUDSP]{Path: "/v1/udsp/add", Doc: "adds a selection rule"}
+	OpRemoveUDSP = control.Action[RemoveUDSP]{Path: "/v1/udsp/del", Doc: "removes selection rules"}
 )
 
 // AddUDSP is a selection rule to add.

@@ -16,6 +16,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/gossip"
 	"ulnet/gossip/engine"
@@ -95,6 +96,19 @@ func New(host node.Host) *Module {
 	m := &Module{Host: host, view: new(view)}
 	m.Follow(m.view.attach, m.view.detach)
 	return m
+}
+
+// Routes are the operations of gossip.
+func (m *Module) Routes() []control.Route {
+	return []control.Route{
+		OpStatus.Do(control.Told(m.Status)), OpParams.Do(control.Ask(m.Params)),
+		OpHistory.Do(control.Told(m.History)), OpListStatus.Do(control.Ask(m.ListStatus)),
+		OpExplain.Do(control.Quick(func(r Participant) (gossip.Explanation, error) { return m.Explain(r.NID) })),
+		OpInit.DoWith(control.With(m.Init)),
+		OpStage.DoWith(control.With(func(_ control.None, nids io.Reader) error { return m.Stage(nids) })),
+		OpStart.Do(control.Just(m.Start)), OpStop.Do(control.Just(m.Stop)),
+		OpCommit.Do(control.Act(m.Commit)), OpCancel.Do(control.Just(m.Cancel)),
+	}
 }
 
 // View returns a view of which other nodes are alive. While gossip runs, the view is that of

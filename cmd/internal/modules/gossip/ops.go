@@ -1,8 +1,6 @@
 package gossip
 
 import (
-	"io"
-
 	"ulnet/cmd/internal/control"
 	"ulnet/gossip"
 	"ulnet/lnet/nid"
@@ -26,17 +24,4 @@ var (
 // Participant names a participant.
 type Participant struct {
 	NID nid.NID `query:"nid"` // the participant that the question is about
-}
-
-// Routes are the operations of gossip.
-func (m *Module) Routes() []control.Route {
-	return []control.Route{
-		OpStatus.Do(control.Told(m.Status)), OpParams.Do(control.Ask(m.Params)),
-		OpHistory.Do(control.Told(m.History)), OpListStatus.Do(control.Ask(m.ListStatus)),
-		OpExplain.Do(control.Quick(func(r Participant) (gossip.Explanation, error) { return m.Explain(r.NID) })),
-		OpInit.DoWith(control.With(m.Init)),
-		OpStage.DoWith(control.With(func(_ control.None, nids io.Reader) error { return m.Stage(nids) })),
-		OpStart.Do(control.Just(m.Start)), OpStop.Do(control.Just(m.Stop)),
-		OpCommit.Do(control.Act(m.Commit)), OpCancel.Do(control.Just(m.Cancel)),
-	}
 }

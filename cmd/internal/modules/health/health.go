@@ -13,6 +13,7 @@ import (
 	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
 	scollmod "ulnet/cmd/internal/modules/scoll"
 	"ulnet/cmd/internal/node"
 	"ulnet/gossip"
@@ -62,6 +63,17 @@ func New(host node.Host, g Gossip, c Collectives) *Module {
 		g.OnChange(m.roles.gossipChanged)
 	}
 	return m
+}
+
+// Routes returns the operations of client health.
+func (m *Module) Routes() []control.Route {
+	return []control.Route{
+		OpStatus.Do(control.Ask(m.Status)), OpClients.Do(control.Quick(m.Clients)),
+		OpClient.Do(control.Quick(func(r ClientName) (health.ClientInfo, error) { return m.Client(r.Client) })),
+		OpServers.Do(control.Ask(m.Servers)), OpEverywhere.Do(m.Everywhere),
+		OpHistory.Do(control.Quick(m.History)), OpTombstones.Do(control.Quick(m.Tombstones)),
+		OpEviction.Do(control.Quick(m.Eviction)), OpEvict.Do(m.Evict), OpDrain.Do(control.Act(m.Drain)),
+	}
 }
 
 // roles has the configured roles of a node. It exists for the node's whole lifetime; a role starts

@@ -23,14 +23,3 @@ var (
 type ClientName struct {
 	Client string `query:"client"` // id or name of the client
 }
-
-// Routes returns the operations of client health.
-func (m *Module) Routes() []control.Route {
-	return []control.Route{
-		OpStatus.Do(control.Ask(m.Status)), OpClients.Do(control.Quick(m.Clients)),
-		OpClient.Do(control.Quick(func(r ClientName) (health.ClientInfo, error) { return m.Client(r.Client) })),
-		OpServers.Do(control.Ask(m.Servers)), OpEverywhere.Do(m.Everywhere),
-		OpHistory.Do(control.Quick(m.History)), OpTombstones.Do(control.Quick(m.Tombstones)),
-		OpEviction.Do(control.Quick(m.Eviction)), OpEvict.Do(m.Evict), OpDrain.Do(control.Act(m.Drain)),
-	}
-}

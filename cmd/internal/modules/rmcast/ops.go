@@ -13,12 +13,3 @@ var (
 	OpReceive = control.Operation[ReceiveRequest, Step]{Path: "/v1/mcast/receive", Doc: "tells what is delivered"}
 	OpBench   = control.Operation[BenchRequest, Step]{Path: "/v1/mcast/bench", Doc: "measures a group"}
 )
-
-// Routes returns the operations of reliable multicast with their implementations.
-func (m *Module) Routes() []control.Route {
-	return []control.Route{
-		OpStatus.Do(control.Ask(m.Status)), OpJoin.Do(m.Join), OpLeave.Do(m.Leave),
-		OpExpel.Do(control.Act(m.Expel)), OpFaults.Do(control.Act(m.SetFaults)), OpSend.DoWith(m.Send),
-		OpReceive.Do(m.Receive), OpBench.Do(m.Bench),
-	}
-}

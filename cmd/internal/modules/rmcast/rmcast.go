@@ -14,6 +14,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/lnet/machine"
@@ -36,6 +37,15 @@ type Module struct {
 // New returns the module of a node. The view tells which nodes are alive.
 func New(host node.Host, view rmcast.View) *Module {
 	return &Module{Host: host, view: view, first: func(string, *rmcast.Message) bool { return false }}
+}
+
+// Routes returns the operations of reliable multicast with their implementations.
+func (m *Module) Routes() []control.Route {
+	return []control.Route{
+		OpStatus.Do(control.Ask(m.Status)), OpJoin.Do(m.Join), OpLeave.Do(m.Leave),
+		OpExpel.Do(control.Act(m.Expel)), OpFaults.Do(control.Act(m.SetFaults)), OpSend.DoWith(m.Send),
+		OpReceive.Do(m.Receive), OpBench.Do(m.Bench),
+	}
 }
 
 // HearFirst registers a function of another module, which gets each message before listeners do.

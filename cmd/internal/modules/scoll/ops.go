@@ -10,11 +10,3 @@ var (
 	OpGroupCreate  = control.Action[GroupCreate]{Path: "/v1/scoll/group/create", Doc: "names servers as a group; their NIDs are the data, as text"}
 	OpGroupDestroy = control.Action[GroupName]{Path: "/v1/scoll/group/destroy", Doc: "has the node and all members forget a group"}
 )
-
-// Routes are the operations of collectives.
-func (m *Module) Routes() []control.Route {
-	return []control.Route{
-		OpStatus.Do(control.Ask(m.Status)), OpBroadcast.DoWith(m.Broadcast), OpBench.Do(m.Bench),
-		OpGroupCreate.DoWith(control.With(m.CreateGroup)), OpGroupDestroy.Do(m.DestroyGroup),
-	}
-}

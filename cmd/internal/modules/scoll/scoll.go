@@ -18,6 +18,7 @@ import (
 	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/deadline"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/program"
@@ -67,6 +68,14 @@ func New(host node.Host, g Gossip, c Carrier) *Module {
 		return c != nil && c.cfg.Admin.Multicast == group && c.heardBulk(msg)
 	})
 	return m
+}
+
+// Routes are the operations of collectives.
+func (m *Module) Routes() []control.Route {
+	return []control.Route{
+		OpStatus.Do(control.Ask(m.Status)), OpBroadcast.DoWith(m.Broadcast), OpBench.Do(m.Bench),
+		OpGroupCreate.DoWith(control.With(m.CreateGroup)), OpGroupDestroy.Do(m.DestroyGroup),
+	}
 }
 
 // AnswerClients registers two functions of client health: may reports whether a root may ask for a page of clients by

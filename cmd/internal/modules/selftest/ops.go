@@ -40,16 +40,3 @@ var (
 	OpStop     = control.Command[BatchRequest, []console.Answer]{Path: "/v1/selftest/batch/stop", Doc: "stops the tests of a batch", Long: true}
 	OpQuery    = control.Command[BatchRequest, []console.Answer]{Path: "/v1/selftest/batch/query", Doc: "asks the clients of a batch what is running", Long: true}
 )
-
-// Routes returns the operations with their implementations.
-func (m *Module) Routes() []control.Route {
-	return []control.Route{
-		OpStatus.Do(control.Ask(m.Status)), OpLatencies.Do(control.Ask(m.latencies)), OpJoin.Do(m.join),
-		OpSession.Do(control.Ask(m.session)), OpNewSession.Do(m.newSession), OpEndSession.Do(m.endSession),
-		OpPing.Do(m.ping), OpStat.Do(m.stat),
-		OpGroups.Do(control.Ask(m.groups)), OpGroup.Do(control.Quick(m.group)), OpAddGroup.Do(m.addGroup), OpAddNodes.Do(m.addNodes),
-		OpRefreshGroup.Do(m.refreshGroup), OpCleanGroup.Do(m.cleanGroup), OpRemoveNodes.Do(m.removeNodes), OpDeleteGroup.Do(m.deleteGroup),
-		OpBatches.Do(control.Ask(m.batches)), OpBatch.Do(control.Quick(m.batch)), OpAddBatch.Do(m.addBatch), OpAddTest.Do(m.addTest),
-		OpRun.Do(m.run), OpStop.Do(m.stop), OpQuery.Do(m.query),
-	}
-}

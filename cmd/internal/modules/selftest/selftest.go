@@ -13,6 +13,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/lnet/nid"
@@ -30,6 +31,19 @@ type Module struct {
 
 // New returns the module of a node.
 func New(host node.Host) *Module { return &Module{Host: host} }
+
+// Routes returns the operations with their implementations.
+func (m *Module) Routes() []control.Route {
+	return []control.Route{
+		OpStatus.Do(control.Ask(m.Status)), OpLatencies.Do(control.Ask(m.latencies)), OpJoin.Do(m.join),
+		OpSession.Do(control.Ask(m.session)), OpNewSession.Do(m.newSession), OpEndSession.Do(m.endSession),
+		OpPing.Do(m.ping), OpStat.Do(m.stat),
+		OpGroups.Do(control.Ask(m.groups)), OpGroup.Do(control.Quick(m.group)), OpAddGroup.Do(m.addGroup), OpAddNodes.Do(m.addNodes),
+		OpRefreshGroup.Do(m.refreshGroup), OpCleanGroup.Do(m.cleanGroup), OpRemoveNodes.Do(m.removeNodes), OpDeleteGroup.Do(m.deleteGroup),
+		OpBatches.Do(control.Ask(m.batches)), OpBatch.Do(control.Quick(m.batch)), OpAddBatch.Do(m.addBatch), OpAddTest.Do(m.addTest),
+		OpRun.Do(m.run), OpStop.Do(m.stop), OpQuery.Do(m.query),
+	}
+}
 
 // Open makes the node a test node with a console, if the configuration says so.
 func (m *Module) Open() (err error) {

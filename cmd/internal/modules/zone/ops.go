@@ -1,8 +1,6 @@
 package zone
 
 import (
-	"context"
-
 	"ulnet/cmd/internal/control"
 	"ulnet/gossip/zone"
 )
@@ -32,19 +30,4 @@ type EventsFrom struct {
 // BaseZone names a base zone.
 type BaseZone struct {
 	Zone string `query:"zone"` // name of the base zone
-}
-
-// Routes are the operations of the zone.
-func (m *Module) Routes() []control.Route {
-	return []control.Route{
-		OpStatus.Do(control.Ask(m.Status)), OpMembers.Do(control.Quick(m.Members)),
-		OpEvents.Do(control.Quick(func(r EventsFrom) (Events, error) { return m.Events(r.From) })),
-		OpSuspicions.Do(control.Ask(m.Suspicions)), OpCensus.Do(control.Ask(m.Census)),
-		OpZone.Do(func(ctx context.Context, r BaseZone) ([]zone.Named, error) { return m.Of(ctx, r.Zone) }),
-		OpTopology.Do(control.Ask(m.Topology)),
-		OpAttributes.Do(control.Quick(func(r NodeName) (NodeAttributes, error) { return m.Attributes(r.Node) })),
-		OpExplain.Do(control.Quick(func(r NodeName) (zone.Explanation, error) { return m.Explain(r.Node) })),
-		OpWrite.Do(control.Act(m.Write)), OpJoin.Do(control.Just(m.Join)),
-		OpLeave.Do(control.Act(m.Leave)), OpRemove.Do(control.Act(m.Remove)),
-	}
 }

@@ -3,6 +3,7 @@
 package zone
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/handlers"
 	"ulnet/cmd/internal/node"
 	"ulnet/gossip/zone"
@@ -36,6 +38,21 @@ type Module struct {
 
 // New returns the module of a node.
 func New(host node.Host) *Module { return &Module{Host: host} }
+
+// Routes are the operations of the zone.
+func (m *Module) Routes() []control.Route {
+	return []control.Route{
+		OpStatus.Do(control.Ask(m.Status)), OpMembers.Do(control.Quick(m.Members)),
+		OpEvents.Do(control.Quick(func(r EventsFrom) (Events, error) { return m.Events(r.From) })),
+		OpSuspicions.Do(control.Ask(m.Suspicions)), OpCensus.Do(control.Ask(m.Census)),
+		OpZone.Do(func(ctx context.Context, r BaseZone) ([]zone.Named, error) { return m.Of(ctx, r.Zone) }),
+		OpTopology.Do(control.Ask(m.Topology)),
+		OpAttributes.Do(control.Quick(func(r NodeName) (NodeAttributes, error) { return m.Attributes(r.Node) })),
+		OpExplain.Do(control.Quick(func(r NodeName) (zone.Explanation, error) { return m.Explain(r.Node) })),
+		OpWrite.Do(control.Act(m.Write)), OpJoin.Do(control.Just(m.Join)),
+		OpLeave.Do(control.Act(m.Leave)), OpRemove.Do(control.Act(m.Remove)),
+	}
+}
 
 // zoner is the state of a node that is in a zone.
 type zoner struct {
