@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -197,9 +196,5 @@ func (a *analysis) finish(src source) error {
 	if path == "" {
 		return err
 	}
-	f, failed := os.Create(path)
-	if failed != nil {
-		return errors.Join(err, cli.Hint(failed, "name a file that can be written with --plot"))
-	}
-	return errors.Join(err, a.report(src).Plot(f), f.Close())
+	return errors.Join(err, cli.Save(path, "--plot", a.report(src).Plot))
 }

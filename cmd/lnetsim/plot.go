@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"ulnet/cmd/internal/cli"
 	"ulnet/lnd/sim/scenario"
 )
 
@@ -54,23 +55,13 @@ func writePlots(dir string, f *scenario.File, results []*scenario.Result) error 
 		return err
 	}
 	list := curves(results)
-	err := create(filepath.Join(dir, "series.csv"), func(w io.Writer) error { return writeCSV(w, list, len(results)) })
+	err := cli.Save(filepath.Join(dir, "series.csv"), "--plot", func(w io.Writer) error { return writeCSV(w, list, len(results)) })
 	for i := range list {
-		err = cmp.Or(err, create(filepath.Join(dir, fileName(list[i].Name)+".svg"), func(w io.Writer) error {
+		err = cmp.Or(err, cli.Save(filepath.Join(dir, fileName(list[i].Name)+".svg"), "--plot", func(w io.Writer) error {
 			return writeSVG(w, f, &list[i], len(results))
 		}))
 	}
 	return err
-}
-
-// create writes a file.
-func create(name string, write func(io.Writer) error) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	err = write(file)
-	return cmp.Or(err, file.Close())
 }
 
 // writeCSV writes the instants in seconds and a column for each curve, or three columns if

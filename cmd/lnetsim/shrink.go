@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,7 +42,10 @@ and counted out, so that it needs no seed of yours.`,
 		fmt.Fprintf(env.Stderr, "%d statements that change something are left, after %d runs in %v\n",
 			small.Faults(), runs, roughly(time.Since(begun).Seconds()))
 		if out != "" {
-			return os.WriteFile(out, small.Format(), 0o644)
+			return cli.Save(out, "--out", func(w io.Writer) error {
+				_, err := w.Write(small.Format())
+				return err
+			})
 		}
 		_, err = env.Stdout.Write(small.Format())
 		return err

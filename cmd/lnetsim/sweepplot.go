@@ -62,7 +62,7 @@ func (f *sweepFlags) writePlot(axis string, list []swept, with []marks) error {
 	}
 	canvas := vgsvg.New(plotWidth, plotHeight)
 	p.Draw(draw.New(canvas))
-	return create(f.plot, func(w io.Writer) error {
+	return cli.Save(f.plot, "--plot", func(w io.Writer) error {
 		_, err := canvas.WriteTo(w)
 		return err
 	})

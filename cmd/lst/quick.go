@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"time"
 
@@ -125,9 +123,5 @@ func (f *quickFlags) show(g *globals, w io.Writer, r *quick.Result) error {
 	if f.plot == "" || err != nil {
 		return err
 	}
-	file, err := os.Create(f.plot)
-	if err != nil {
-		return cli.Hint(err, "name a file that can be written with --plot")
-	}
-	return cmp.Or(r.Plot(file), file.Close())
+	return cli.Save(f.plot, "--plot", r.Plot)
 }

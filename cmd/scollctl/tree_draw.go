@@ -2,11 +2,8 @@ package main
 
 import (
 	"bufio"
-	"bytes"
-	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -34,7 +31,7 @@ func (o *drawing) draw(w io.Writer, g *grown) (err error) {
 	case o.svg == "-":
 		return drawSVG(w, g)
 	case o.svg != "":
-		return o.file(g)
+		return cli.Save(o.svg, "--svg", func(w io.Writer) error { return drawSVG(w, g) })
 	}
 	b := bufio.NewWriter(w)
 	if o.dot {
@@ -43,27 +40,6 @@ func (o *drawing) draw(w io.Writer, g *grown) (err error) {
 		drawText(b, g, o.lines)
 	}
 	return b.Flush()
-}
-
-// file writes a picture to a file, unless there is an error in drawing it: the file then stays as it is. A regular
-// file that could not be written to the end is removed. Anything else stays: root could otherwise remove a device.
-func (o *drawing) file(g *grown) error {
-	var picture bytes.Buffer
-	if err := drawSVG(&picture, g); err != nil {
-		return err
-	}
-	f, err := os.Create(o.svg)
-	if err != nil {
-		return cli.Hint(err, "choose a file that can be written with --svg")
-	}
-	_, err = f.Write(picture.Bytes())
-	if err = cmp.Or(err, f.Close()); err == nil {
-		return nil
-	}
-	if is, missing := os.Lstat(o.svg); missing == nil && is.Mode().IsRegular() {
-		_ = os.Remove(o.svg) // an error of Remove is ignored: it would hide err
-	}
-	return err
 }
 
 // treeDoc is the JSON output for a tree.
