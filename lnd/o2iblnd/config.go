@@ -1,13 +1,12 @@
 package o2iblnd
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
 )
 
@@ -82,8 +81,57 @@ type Config struct {
 	FirstCookie uint64
 }
 
-// errConfig is wrapped by every error that refuses a Config.
-var errConfig = errors.New("o2iblnd: bad configuration")
+// Tunables are the tunables of this driver that are numbers. Setting one changes c.
+func (c *Config) Tunables() []lnd.Tunable {
+	return slices.Concat(c.creditTunables(), c.packetTunables())
+}
+
+// creditTunables are the tunables of credits and connections.
+func (c *Config) creditTunables() []lnd.Tunable {
+	return []lnd.Tunable{
+		lnd.Tune("service", kib.Service, lnd.Number(&c.Service, 1, 65535), "Port of the connection manager, not of UDP, the same on all nodes."),
+		lnd.Tune("peer_credits_hiw", 0, lnd.Number(&c.PeerCreditsHIW, 0, maxPeerCredits-1), "How many credits a peer has to wait for at most before they are given back by\n"+
+			"themselves; 0: half of peer_credits."),
+		lnd.Tune("concurrent_sends", 0, lnd.Number(&c.ConcurrentSends, 0, 2*maxPeerCredits), "Messages of one connection that the provider has at a time; 0: as peer_credits."),
+		lnd.Tune("conns_per_peer", 1, lnd.Number(&c.ConnsPerPeer, 1, maxConnsPerPeer), "Connections for each peer, up to 127."),
+		lnd.Tune("ntx", 512, lnd.Number(&c.NTX, 1, maxCount), "Messages that all connections of an interface send at a time."),
+	}
+}
+
+// packetTunables are the tunables of time, packets and bounds.
+func (c *Config) packetTunables() []lnd.Tunable {
+	return []lnd.Tunable{
+		lnd.Tune("timeout", 0, lnd.Span(&c.Timeout, time.Second, 0, maxSeconds), "Seconds after which a message that is not done ends its connection; 0: as long as\n"+
+			"LNet lets a driver try, see lnet_retry_count."),
+		lnd.Tune("keepalive", 100, lnd.SpanOrNone(&c.Keepalive, time.Second, maxSeconds), "Seconds of silence after which a connection is tried; 0: never."),
+		lnd.Tune("retry_count", 5, lnd.NumberOrNone(&c.RetryCount, 0, 7), "How often a packet without an answer is sent again, and one for which the peer\n"+
+			"had no buffer, before the connection ends. 7 of the second is without end."),
+		lnd.Tune("rnr_retry_count", 6, lnd.NumberOrNone(&c.RNRRetryCount, 0, 7), ""),
+		lnd.Tune("ib_mtu", 0, lnd.Among(&c.IBMTU, 0, 256, 512, 1024, 2048, 4096), "Payload of packets in bytes, for connections that this node asks for: 256, 512,\n"+
+			"1024, 2048 or 4096; 0: as much as the interface lets pass."),
+		lnd.Tune("tos", -1, lnd.NumberOrUnset(&c.TOS, 255), "IP type of service of all packets of connections that this node asks for, 0 to\n"+
+			"255; -1: none."),
+		lnd.Tune("use_privileged_port", 1, lnd.Not(&c.UnprivilegedPort), "1: say that requests come from a port below 1024. 1: refuse others."),
+		lnd.Tune("require_privileged_port", 0, lnd.Flag(&c.RequirePrivilegedPort), ""),
+		lnd.Tune("wrq_sge", 0, lnd.Number(&c.WrqSGE, 0, 256), "Pieces of memory that one RDMA WRITE gathers, 2 in kernels; 0: as many as the\n"+
+			"provider can."),
+		lnd.Tune("cksum", 0, lnd.Flag(&c.Cksum), "1: send checksums of messages, without their bulk data, once the peer has shown how\n"+
+			"it counts. Those that arrive are verified in any case."),
+		lnd.Tune("rx_buffers", 1024, lnd.Number(&c.RxBuffers, 1, maxCount), "Messages of 4 KiB that an interface can be receiving at a time, from all its peers\n"+
+			"together. What finds no room is sent again by its sender."),
+		lnd.Tune("max_conns", 16384, lnd.Number(&c.MaxConns, 1, maxCount), "Connections of an interface; requests for more are refused."),
+		lnd.Tune("rx_buffer_size", 0, lnd.Number(&c.ReceiveBuffer, 0, maxBuffer), "Bytes of arriving packets for which to ask the system, which gives no more than\n"+
+			"sysctl net.core.rmem_max; 0: 4 MiB. What is on the way is bounded by what it gives,\n"+
+			"and incast from many peers needs more."),
+	}
+}
+
+// The largest values that tunables may have.
+const (
+	maxSeconds = 24 * 60 * 60
+	maxCount   = 1 << 20
+	maxBuffer  = 1 << 30
+)
 
 // Limits of tunables.
 const (
@@ -94,65 +142,3 @@ const (
 	defaultTimeout = 49 * time.Second
 	receiveBuffer  = 4 << 20 // default of rx_buffer_size
 )
-
-// withDefaults returns c with every zero field replaced by its default, except the fields whose
-// defaults depend on the NI: see forNI.
-func (c Config) withDefaults() Config {
-	lnd.SetDefaults(c.Tunables())
-	c.ReceiveBuffer = cmp.Or(c.ReceiveBuffer, receiveBuffer)
-	c.MulticastBase = cmp.Or(c.MulticastBase, defaultBase)
-	c.MulticastQKey = cmp.Or(c.MulticastQKey, defaultQKey)
-	c.MulticastBuffers = cmp.Or(c.MulticastBuffers, 512)
-	c.FirstCookie = cmp.Or(c.FirstCookie, 1)
-	return c
-}
-
-// forNI returns c with the defaults that depend on the NI. Negative retry counts, by which a user asks for no retries,
-// become 0.
-// The other defaults must be set already, but tunables that were set for this NI alone may be 0.
-func (c Config) forNI(t lnd.Tunables, attr verbs.DeviceAttr) Config {
-	credits := peerCredits(t)
-	c.PeerCreditsHIW = min(max(cmp.Or(c.PeerCreditsHIW, credits/2), credits/2), credits-1)
-	c.ConcurrentSends = min(max(cmp.Or(c.ConcurrentSends, credits), credits/2), 2*credits)
-	c.Timeout = cmp.Or(c.Timeout, cmp.Or(t.Timeout, defaultTimeout))
-	c.WrqSGE = max(min(cmp.Or(c.WrqSGE, attr.SGEs), attr.SGEs), 1)
-	c.RetryCount, c.RNRRetryCount = max(c.RetryCount, 0), max(c.RNRRetryCount, 0)
-	c.ReceiveBuffer = cmp.Or(c.ReceiveBuffer, receiveBuffer)
-	return c
-}
-
-// peerCredits is the queue depth that the NI asks for (kiblnd_tunables_setup).
-func peerCredits(t lnd.Tunables) int {
-	t = t.WithDefaults()
-	return max(min(t.PeerCredits, maxPeerCredits), minPeerCredits)
-}
-
-// Validate reports the first field whose value makes no sense. Zero fields are valid, except for Open,
-// which is required.
-func (c Config) Validate() error {
-	if c.Open == nil {
-		return fmt.Errorf("%w: no provider: set Open to softroce.Open or ibv.Open", errConfig)
-	}
-	for _, f := range []struct {
-		tunable, want string
-		value         any
-		ok            bool
-	}{
-		{"mtu", "256, 512, 1024, 2048 or 4096", c.MTU, validMTU(c.MTU)},
-		{"multicast_base", "224.1.0.0 to 239.255.0.0, ending in 0.0", c.MulticastBase, c.MulticastBase == netip.Addr{} || validBase(c.MulticastBase)},
-		{"multicast_qkey", "below 0x80000000", c.MulticastQKey, c.MulticastQKey>>31 == 0},
-		{"multicast_buffers", "a number of buffers", c.MulticastBuffers, c.MulticastBuffers >= 0},
-	} {
-		if !f.ok {
-			return fmt.Errorf("%w: %s is %v: want %s", errConfig, f.tunable, f.value, f.want)
-		}
-	}
-	if err := lnd.CheckTunables(c.Tunables()); err != nil {
-		return fmt.Errorf("%w: %w", errConfig, err)
-	}
-	return nil
-}
-
-func validMTU(n int) bool {
-	return n == 0 || n == 256 || n == 512 || n == 1024 || n == 2048 || n == 4096
-}

@@ -1,49 +1,15 @@
 package socklnd
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
 )
-
-// AcceptMode says whose connections are accepted and whether the identity in
-// their HELLO is believed (the lnet tunable accept).
-type AcceptMode string
-
-// The accept modes. The first three are the kernel's.
-const (
-	// AcceptSecure accepts connections from ports up to 1023 only.
-	AcceptSecure AcceptMode = "secure"
-	// AcceptAll accepts from any port. A peer on a port above 1023 is known
-	// by the net of the NI, its IPv4 address, and its port as user-flagged
-	// PID, whatever its HELLO claims.
-	AcceptAll AcceptMode = "all"
-	// AcceptNone means that the driver does not listen.
-	AcceptNone AcceptMode = "none"
-	// AcceptTrust believes the HELLO from any port. Every program that reaches the
-	// port can claim every NID that SourceAddress lets pass.
-	AcceptTrust AcceptMode = "trust"
-)
-
-// known reports whether m is one of the accept modes, or empty for the default.
-func (m AcceptMode) known() bool {
-	switch m {
-	case "", AcceptSecure, AcceptAll, AcceptNone, AcceptTrust:
-		return true
-	}
-	return false
-}
-
-// maxPrivilegedPort is the last port that only the privileged may bind
-// (LNET_ACCEPTOR_MAX_RESERVED_PORT).
-const maxPrivilegedPort = 1023
 
 // Config holds the tunables of socklnd under Lustre's names. The zero value
 // of a field means its default.
@@ -144,105 +110,65 @@ type Config struct {
 	LinkSpeed func(local netip.Addr) (mbps int)
 }
 
-// errConfig is wrapped by every error that refuses a Config.
-var errConfig = errors.New("socklnd: bad configuration")
-
-// withDefaults returns c with every zero field replaced by its default, except the fields whose
-// defaults depend on the NI: see forNI.
-func (c Config) withDefaults() Config {
-	c.AcceptPort = cmp.Or(c.AcceptPort, 988)
-	if c.Accept == "" {
-		c.Accept = AcceptSecure
-		if c.AcceptPort > maxPrivilegedPort {
-			c.Accept = AcceptTrust
-		}
-	}
-	c.SourceAddress = cmp.Or(c.SourceAddress, SourceAddressCheck)
-	c.AcceptBacklog = cmp.Or(c.AcceptBacklog, 127)
-	c.AcceptTimeout = cmp.Or(c.AcceptTimeout, 5*time.Second)
-	grows := c.MaxReconnect == 0
-	lnd.SetDefaults(c.Tunables())
-	if grows {
-		c.MaxReconnect = max(c.MaxReconnect, c.MinReconnect)
-	}
-	c.MaxHandshakes = cmp.Or(c.MaxHandshakes, 1024)
-	c.MaxHandshakesPerAddr = cmp.Or(c.MaxHandshakesPerAddr, 256)
-	c.MulticastBase = cmp.Or(c.MulticastBase, defaultBase4)
-	c.MulticastBase6 = cmp.Or(c.MulticastBase6, defaultBase6)
-	c.MulticastPort = cmp.Or(c.MulticastPort, multicastPortFor(c.AcceptPort))
-	c.MulticastTTL = cmp.Or(c.MulticastTTL, 1)
-	c.MulticastRxBuffer = cmp.Or(c.MulticastRxBuffer, 4<<20)
-	c.ControlTOS = cmp.Or(c.ControlTOS, c.TOS, classCS5)
-	if c.LinkSpeed == nil {
-		c.LinkSpeed = linkSpeed
-	}
-	return c
+// Tunables are the tunables of this driver that are numbers. Setting one changes c.
+func (c *Config) Tunables() []lnd.Tunable {
+	return slices.Concat(c.connectionTunables(), c.socketTunables())
 }
 
-// classCS5 is the TOS byte of DSCP CS5, "signaling".
-const classCS5 = 40 << 2
-
-// prioInteractive is TC_PRIO_INTERACTIVE; Linux's default queue (pfifo_fast) sends its packets
-// first.
-const prioInteractive = 6
-
-// defaultTimeout is the value of lnet_lnd_timeout with LNet's defaults.
-const defaultTimeout = 49 * time.Second
-
-// forNI returns c, whose other defaults are set already, with the defaults that depend on the NI: on
-// its address and on LNet's time-out for drivers.
-func (c Config) forNI(addr netip.Addr, timeout time.Duration) Config {
-	c.SockTimeout = cmp.Or(c.SockTimeout, timeout, defaultTimeout)
-	if c.ConnsPerPeer == 0 {
-		c.ConnsPerPeer = connsForSpeed(c.LinkSpeed(addr))
-	}
-	return c.withSockets()
-}
-
-// override returns c, whose defaults are set already, with the values of the tunables that were set for one NI.
-func (c Config) override(values map[string]int) (Config, error) {
-	derived := c.ControlTOS == cmp.Or(c.TOS, classCS5)
-	if err := lnd.Override(c.Tunables(), values); err != nil {
-		return c, fmt.Errorf("%w: %w", errConfig, err)
-	}
-	if _, own := values["control_tos"]; derived && !own {
-		c.ControlTOS = cmp.Or(c.TOS, classCS5)
-	}
-	return c, nil
-}
-
-// sockets returns the options that concern sockets.
-func (c Config) sockets() socketOptions {
-	return socketOptions{
-		tos: c.TOS, nagle: c.Nagle, txBuffer: c.TxBufferSize, rxBuffer: c.RxBufferSize,
-		backlog: c.AcceptBacklog, userTimeout: c.SockTimeout, bind: c.Bind,
-		controlTOS: c.ControlTOS, controlPriority: c.ControlPriority,
-		keepalive: net.KeepAliveConfig{
-			Enable: c.KeepaliveIdle > 0, Idle: c.KeepaliveIdle,
-			Interval: c.KeepaliveInterval, Count: c.KeepaliveCount,
-		},
+// connectionTunables are the tunables of connections and their messages.
+func (c *Config) connectionTunables() []lnd.Tunable {
+	return []lnd.Tunable{
+		lnd.Tune("sock_timeout", 0, lnd.Span(&c.SockTimeout, time.Second, 0, maxSeconds), "Seconds without progress after which a connection is closed, and for a\n"+
+			"connection attempt; 0: as long as LNet lets a driver try, see lnet_retry_count."),
+		lnd.Tune("conns_per_peer", 0, lnd.Number(&c.ConnsPerPeer, 0, maxConnsPerPeer), "Connections of each bulk type per peer, up to 127; 0: by the speed of the link\n"+
+			"(1 Gbit/s: 1, 10: 2, 25: 3, 100: 4; unknown: 1)."),
+		lnd.Tune("typed_conns", 1, lnd.Not(&c.Untyped), "1: separate connections for control and bulk; 0: one for everything."),
+		lnd.Tune("min_bulk", 1024, lnd.Number(&c.MinBulk, 1, maxBuffer), "Bytes from which on a message travels on a bulk connection."),
+		lnd.Tune("round_robin", 1, lnd.Not(&c.FirstIdle), "Of equally busy connections, 1: that of the same MD, else the least recently used; 0: that of the same MD, else the first."),
+		lnd.Tune("min_reconnectms", 1000, lnd.Span(&c.MinReconnect, time.Millisecond, 1, maxSeconds*1000), "Milliseconds before the first and the last retry of a connection attempt; each\n"+
+			"waits twice as long as the one before."),
+		lnd.Tune("max_reconnectms", 60000, lnd.Span(&c.MaxReconnect, time.Millisecond, 1, maxSeconds*1000), ""),
+		lnd.Tune("keepalive", 30, lnd.SpanOrNone(&c.Keepalive, time.Second, maxSeconds), "Seconds of silence after which LNet's own keepalive is sent; 0: never."),
+		lnd.Tune("keepalive_idle", 30, lnd.SpanOrNone(&c.KeepaliveIdle, time.Second, 32767), "TCP keepalive: seconds of silence before the first probe (0: no probes),\n"+
+			"number of probes, seconds between them."),
+		lnd.Tune("keepalive_count", 5, lnd.Number(&c.KeepaliveCount, 1, 127), ""),
+		lnd.Tune("keepalive_intvl", 5, lnd.Span(&c.KeepaliveInterval, time.Second, 1, 32767), ""),
 	}
 }
 
-// open opens the listening socket of an address.
-func (o socketOptions) open(how net.ListenConfig, local netip.AddrPort) (net.Listener, error) {
-	if o.bind != nil {
-		return o.bind(how, local)
+// socketTunables are the tunables of the protocol, sockets and bounds.
+func (c *Config) socketTunables() []lnd.Tunable {
+	return []lnd.Tunable{
+		lnd.Tune("protocol", 0, lnd.Number(&c.Protocol, 0, 3), "The newest version of the socklnd protocol to speak over IPv4, 1 to 3, for\n"+
+			"peers that get newer ones wrong; 0: all, and 3 first. IPv6 has version 4 only."),
+		lnd.Tune("enable_csum", 0, lnd.Flag(&c.Checksum), "1: send checksums; only version 2 of the protocol has them. Those that arrive\n"+
+			"are verified in any case."),
+		lnd.Tune("inject_csum_error", 0, lnd.Flag(&c.InjectChecksumError), "1: make the first checksum wrong that is sent. For tests."),
+		lnd.Tune("nagle", 0, lnd.Flag(&c.Nagle), "1: let TCP wait for more to send."),
+		lnd.Tune("tos", -1, lnd.NumberOrUnset(&c.TOS, 255), "IP type of service, 0 to 255; -1: the system's."),
+		lnd.Tune("tx_buffer_size", 0, lnd.Number(&c.TxBufferSize, 0, maxBuffer), "Socket buffers in bytes; 0: the system chooses."),
+		lnd.Tune("rx_buffer_size", 0, lnd.Number(&c.RxBufferSize, 0, maxBuffer), ""),
+		lnd.Tune("control_tos", 0, lnd.Number(&c.ControlTOS, -1, 255), "IP type of service of CONTROL connections, and of what leaves on BULK_IN, as\n"+
+			"priority messages do;\n"+
+			"0: tos if that is set, else 160 (DSCP CS5); -1: as tos."),
+		lnd.Tune("control_priority", prioInteractive, lnd.NumberOrNone(&c.ControlPriority, -1, 15), "SO_PRIORITY of these connections in this host's queues, up to 6 without\n"+
+			"CAP_NET_ADMIN; -1: none."),
+		lnd.Tune("max_conns", 65536, lnd.Number(&c.MaxConns, 1, maxCount), "Accepted connections of one listener, and those from one address. Connections\n"+
+			"from ports above 1023 of an address are counted apart from the others. While\n"+
+			"half of max_conns are open, an address gets a 1024th of max_conns, or 16 if\n"+
+			"that is more."),
+		lnd.Tune("max_conns_per_addr", 1024, lnd.Number(&c.MaxConnsPerAddr, 1, maxCount), ""),
+		lnd.Tune("busy_poll", 0, lnd.Span(&c.BusyPoll, time.Microsecond, 0, int(maxBusyPoll/time.Microsecond)), "Microseconds for which a reader that finds nothing looks again before it waits,\n"+
+			"one at a time, up to 10000. Shortens answers that come soon, for CPU time."),
 	}
-	return how.Listen(context.Background(), "tcp", local.String())
 }
 
-// withSockets fills in TCP where no other transport was given.
-func (c Config) withSockets() Config {
-	opts := c.sockets()
-	if c.Listen == nil {
-		c.Listen = opts.listen
-	}
-	if c.Dial == nil {
-		c.Dial = opts.dial
-	}
-	return c
-}
+// The largest values that tunables may have.
+const (
+	maxSeconds = 24 * 60 * 60
+	maxCount   = 1 << 20
+	maxBuffer  = 1 << 30
+)
 
 // maxConnsPerPeer is the largest conns_per_peer that Lustre's tools can set.
 const maxConnsPerPeer = 127
@@ -250,34 +176,3 @@ const maxConnsPerPeer = 127
 // maxBusyPoll is the longest BusyPoll: the Go scheduler does not know that the reader polls,
 // and a garbage collection waits for the reader.
 const maxBusyPoll = 10 * time.Millisecond
-
-// Validate reports the first field whose value makes no sense. Zero fields
-// are fine.
-func (c Config) Validate() error {
-	for _, f := range []struct {
-		tunable string
-		value   any
-		ok      bool
-	}{
-		{"accept (want secure, all, none or trust)", c.Accept, c.Accept.known()},
-		{"source_address (want check or off)", c.SourceAddress, c.SourceAddress.known()},
-		{"accept_backlog", c.AcceptBacklog, c.AcceptBacklog >= 0},
-		{"accept_timeout", c.AcceptTimeout, c.AcceptTimeout >= 0},
-		{"max_reconnectms", c.MaxReconnect, c.MaxReconnect == 0 || c.MaxReconnect >= max(c.MinReconnect, 0)},
-		{"handshakes", c.MaxHandshakes, c.MaxHandshakes >= 0},
-		{"handshakes of one address", c.MaxHandshakesPerAddr, c.MaxHandshakesPerAddr >= 0},
-		{"multicast_base (want 224.1.0.0 to 239.255.0.0, ending in 0.0)", c.MulticastBase, c.MulticastBase == netip.Addr{} || validBase(c.MulticastBase, true)},
-		{"multicast_base6 (want a multicast address ending in :0)", c.MulticastBase6, c.MulticastBase6 == netip.Addr{} || validBase(c.MulticastBase6, false)},
-		{"multicast_port (4791 is RoCE's)", c.MulticastPort, c.MulticastPort != rocePort},
-		{"multicast_ttl", c.MulticastTTL, c.MulticastTTL >= 0 && c.MulticastTTL <= 255},
-		{"multicast_rx_buffer_size", c.MulticastRxBuffer, c.MulticastRxBuffer >= 0},
-	} {
-		if !f.ok {
-			return fmt.Errorf("%w: %s: %v", errConfig, f.tunable, f.value)
-		}
-	}
-	if err := lnd.CheckTunables(c.Tunables()); err != nil {
-		return fmt.Errorf("%w: %w", errConfig, err)
-	}
-	return nil
-}
