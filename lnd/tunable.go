@@ -80,7 +80,8 @@ func valueOf[T comparable](to *T, least, most int, set func(int)) Value {
 	return Value{Least: least, Most: most, Set: set, unset: func() bool { return *to == *new(T) }}
 }
 
-// Number is a number that users write as it is in the configuration.
+// Number is a number that users write as it is in the configuration. If another number is the default, 0 must not
+// be valid, because a 0 in the configuration stands for the default; see NumberOrNone.
 func Number[T ~int | ~uint16 | ~uint32](to *T, least, most int) Value {
 	v := valueOf(to, least, most, func(n int) { *to = T(n) })
 	v.number, v.negative = func() int { return int(*to) }, least < 0
@@ -124,7 +125,7 @@ func Among(to *int, all ...int) Value {
 	return v
 }
 
-// Span is a time that users write as a number of units.
+// Span is a time that users write as a number of units. For 0 the same holds as for a Number; see SpanOrNone.
 func Span(to *time.Duration, unit time.Duration, least, most int) Value {
 	v := valueOf(to, least, most, func(n int) { *to = time.Duration(n) * unit })
 	v.number = func() int { // the number is rounded away from 0
@@ -153,14 +154,14 @@ func SpanOrNone(to *time.Duration, unit time.Duration, most int) Value {
 	return v
 }
 
-// Flag is a flag for which users write 1 to say yes.
+// Flag is a flag for which users write 1 to say yes. Its default is 0; see Not.
 func Flag(to *bool) Value {
 	v := valueOf(to, 0, 1, func(n int) { *to = n != 0 })
 	v.Flag, v.inForce = true, func() any { return *to }
 	return v
 }
 
-// Not is a flag for which users write 1 to say no.
+// Not is a flag for which users write 1 to say no. Its default is 1.
 func Not(to *bool) Value {
 	v := valueOf(to, 0, 1, func(n int) { *to = n == 0 })
 	v.Flag, v.inForce = true, func() any { return !*to }

@@ -17,7 +17,8 @@ import (
 // notOpen makes cmp ignore the field Open, a function, which cannot be compared.
 var notOpen = cmpopts.IgnoreFields(o2iblnd.Config{}, "Open")
 
-// TestO2IBTunablesReachTheDriver: the driver gets the values that the configuration file sets.
+// TestO2IBTunablesReachTheDriver: the driver gets the values that the configuration file sets, in the fields
+// and units that these tunables and settings have. TestEachTunableReachesItsDriver is about all tunables.
 func TestO2IBTunablesReachTheDriver(t *testing.T) {
 	text := `
 lnet_transaction_timeout: 50
@@ -50,7 +51,6 @@ o2ib:
   rx_buffer_size: 14
   max_conns: 15
 `
-	sets(t, text, (&o2iblnd.Config{}).Tunables())
 	c, err := config.Parse("f", []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +61,7 @@ o2ib:
 		RequirePrivilegedPort: true, WrqSGE: 12, Cksum: true, RxBuffers: 13, ReceiveBuffer: 14, MaxConns: 15,
 		NoMulticast: true, MulticastBase: netip.MustParseAddr("239.20.0.0"),
 	}
+	lnd.SetDefaults(want.Tunables()) // for tunables that the text above does not set
 	got := added(c).O2IB
 	if diff := cmp.Diff(want, got, notOpen, sameAddr); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
