@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -200,21 +199,6 @@ func TestChangesWhileRead(t *testing.T) {
 		if err := checkWhole(file, before, after, []byte("a: 1\n")); err == nil || !strings.Contains(err.Error(), "changes while it is read") {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// TestRestartKeys: docs/install.md lists the keys whose changes need a restart of the daemon.
-func TestRestartKeys(t *testing.T) {
-	spec.Covers(t, "OP-8")
-	text, err := os.ReadFile("../../../docs/install.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, list, _ := strings.Cut(string(text), "<!-- restart -->\n")
-	list, _, _ = strings.Cut(list, "\n\n")
-	got := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune("`, \n.", r) })
-	if diff := cmp.Diff(RestartKeys(), slices.Sorted(slices.Values(got))); diff != "" {
-		t.Errorf("docs/install.md lists other keys below <!-- restart --> (-want +got):\n%s\nwhat should stand there:\n`%s`.", diff, strings.Join(RestartKeys(), "`, `"))
 	}
 }
 
