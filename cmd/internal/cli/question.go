@@ -7,6 +7,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Reads is the annotation of the verbs that a Question makes.
+const Reads = "reads"
+
 // Question is a verb that reads something and prints it.
 type Question[T any] struct {
 	Use, Short, Long, Example string                                              // as in cobra.Command
@@ -18,7 +21,7 @@ type Question[T any] struct {
 // Command returns the verb. It prints JSON if *asJSON is set when it runs.
 func (q Question[T]) Command(asJSON *bool) *cobra.Command {
 	return &cobra.Command{
-		Use: q.Use, Short: q.Short, Long: q.Long, Example: q.Example, Args: q.Args,
+		Use: q.Use, Short: q.Short, Long: q.Long, Example: q.Example, Args: q.Args, Annotations: map[string]string{Reads: "yes"},
 		RunE: func(c *cobra.Command, args []string) error {
 			answer, err := q.Ask(c.Context(), args)
 			if err != nil {
