@@ -14,6 +14,10 @@ type Rule struct {
 	Tests   string // imports that tests may have in addition
 }
 
+// anyLND is a pattern for the packages of drivers that no rule names, which are packages below lnd with an LND, and
+// for all packages below them. A new driver needs a rule only if it imports more than they may.
+const anyLND = "lnd/LND/..."
+
 // Imports that all drivers share, and imports that all users of the portal API share.
 const (
 	driverMay = "lnd lnet/nid lnet/wire lnet/machine "
@@ -66,6 +70,7 @@ var Rules = []Rule{
 	{Package: "lnd/sim/history", May: "lnd/sim lnd/link", Tests: "lnet/machine"},
 	{Package: "lnd/sim/scenario/scenariotest", May: "lnd/sim/scenario lnd/sim/scenario/kit"},
 	{Package: "lnd/sim/scenario", May: "lnet/machine lnd/link lnd/sim lnd/sim/history", Tests: "lnd/sim/flood"},
+	{Package: anyLND, May: driverMay + "lnd/hostaddr lnd/internal/shell lnd/readloop " + anyLND},
 	{Package: "lnd/simlnd", May: driverMay + "lnd/link lnd/sim", Tests: "lnet portals"},
 	{Package: "lnd/fault", May: "lnd lnd/link lnet/faultrule lnet/nid lnet/wire lnet/machine", Tests: "lnet lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/lndtest/loopback lnet/discovery portals portals/node"},
 
@@ -152,7 +157,7 @@ var Rules = []Rule{
 }
 
 // commandsMay is what commands may import.
-const commandsMay = "cmd/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
+const commandsMay = "cmd/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd " + anyLND + " lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 	"lnd/verbs/... lnd/capture lnd/capture/analyze lnd/hostaddr lnd/fault lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/loopback lnd/lndtest/procstate lnd/lndtest/effort"
 
 // A Limit names an import from outside the module that only some packages may use.
@@ -195,6 +200,7 @@ var Limits = []Limit{
 // Arrows returns a line for each import that no rule or limit allows, and for
 // each package that no rule names.
 func Arrows(pkgs []*Package, rules []Rule, limits []Limit) []string {
+	rules = withLNDs(rules, pkgs)
 	ours := map[string]bool{}
 	for _, p := range pkgs {
 		ours[p.Path] = true
@@ -215,6 +221,25 @@ func Arrows(pkgs []*Package, rules []Rule, limits []Limit) []string {
 		}
 	}
 	return bad
+}
+
+// withLNDs returns rules in which the packages of the drivers stand in the place of anyLND.
+func withLNDs(rules []Rule, pkgs []*Package) []Rule {
+	var found []string
+	for _, p := range pkgs {
+		named := slices.ContainsFunc(rules, func(r Rule) bool { return match(r.Package, p.Path) })
+		if strings.HasPrefix(p.Path, "lnd/") && hasLND(p) && !named {
+			found = append(found, p.Path+"/...")
+		}
+	}
+	with := slices.Clone(rules)
+	for i := range with {
+		r := &with[i]
+		for _, patterns := range []*string{&r.Package, &r.May, &r.Tests} {
+			*patterns = strings.ReplaceAll(*patterns, anyLND, strings.Join(found, " "))
+		}
+	}
+	return with
 }
 
 func refuse(from string, f *File, to string, ours bool, r Rule, limits []Limit) string {

@@ -51,35 +51,45 @@ func declaresProtocol(p *Package) bool {
 	return false
 }
 
-// TestDriversRunSuite: each package below lnd with an LND, which is a type with a method Startup(lnd.Config, lnd.Upcalls), runs
-// the suite of lnd/lndtest in its tests.
+// TestDriversRunSuite: each package below lnd with an LND runs the suite of lnd/lndtest in its tests.
 func TestDriversRunSuite(t *testing.T) {
 	found := 0
 	for _, p := range load(t) {
-		if !strings.HasPrefix(p.Path, "lnd/") {
+		if !strings.HasPrefix(p.Path, "lnd/") || !hasLND(p) {
 			continue
 		}
-		starts, tested := false, false
-		for _, f := range p.Files {
-			ast.Inspect(f.AST, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.FuncDecl:
-					starts = starts || !f.Test && n.Recv != nil && n.Name.Name == "Startup" && len(n.Type.Params.List) == 2
-				case *ast.SelectorExpr:
-					x, ok := n.X.(*ast.Ident)
-					tested = tested || f.Test && ok && x.Name == "lndtest" && n.Sel.Name == "Run"
-				}
-				return true
-			})
-		}
-		if starts {
-			found++
-		}
-		if starts && !tested {
+		found++
+		if !runsSuite(p) {
 			t.Errorf("%s has an LND and does not run lndtest.Run in its tests, see lnd/lo/lo_test.go", p.Path)
 		}
 	}
 	if found < 5 {
 		t.Errorf("%d packages below lnd have an LND, want 5 or more", found)
 	}
+}
+
+// hasLND reports whether a package has an LND: a type with a method Startup(lnd.Config, lnd.Upcalls).
+func hasLND(p *Package) bool {
+	for _, f := range p.Files {
+		for _, d := range f.AST.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && !f.Test && d.Recv != nil && d.Name.Name == "Startup" && len(d.Type.Params.List) == 2 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// runsSuite reports whether tests of a package call lndtest.Run.
+func runsSuite(p *Package) (runs bool) {
+	for _, f := range p.Files {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			if n, ok := n.(*ast.SelectorExpr); ok && f.Test && n.Sel.Name == "Run" {
+				x, ok := n.X.(*ast.Ident)
+				runs = runs || ok && x.Name == "lndtest"
+			}
+			return true
+		})
+	}
+	return runs
 }
