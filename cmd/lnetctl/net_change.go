@@ -93,7 +93,7 @@ func (a *netChange) request(c *cobra.Command) (r node.AddRequest, err error) {
 		if err != nil {
 			return r, netlinkError("add", "net", -int(syscall.EINVAL), "cannot parse NID", cli.Usagef("--nid: %w", err))
 		}
-		r.Networks = fmt.Sprintf("%v(%v)", id.Net(), id.Addr())
+		r.Networks = fmt.Sprintf("%v(%s)", id.Net(), tree.AddrText(id))
 		return r, checkNotLo("add", id.Net())
 	case a.net == "":
 		return r, errNoNet()

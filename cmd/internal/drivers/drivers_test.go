@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"ulnet/cmd/internal/drivers"
+	"ulnet/lnd"
 	"ulnet/lnet/nid"
 )
 
@@ -52,6 +54,21 @@ func TestHintStart(t *testing.T) {
 func TestAll(t *testing.T) {
 	if fields, all := reflect.TypeFor[drivers.Set]().NumField(), len(new(drivers.Set).All()); fields != all {
 		t.Errorf("Set has %d drivers, and All returns %d", fields, all)
+	}
+}
+
+// TestShownAreTunables: what a driver shows for an NI are its tunables, or names that it declares to have a meaning only in
+// kernels.
+func TestShownAreTunables(t *testing.T) {
+	kernels := strings.Fields("map_on_demand fmr_pool_size fmr_flush_trigger fmr_cache") // of o2iblnd
+	for _, d := range new(drivers.Set).All() {
+		for _, word := range strings.Fields(d.Shown()) {
+			name, _, _ := strings.Cut(word, "=")
+			known := slices.ContainsFunc(d.Tunables(), func(tunable lnd.Tunable) bool { return tunable.Name == name })
+			if !known && !slices.Contains(kernels, name) {
+				t.Errorf("%s shows %s, which is none of its tunables", d.Name(), name)
+			}
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ type Multicast struct {
 }
 
 // document returns a JSON object with the tunables that names lists, in that order. See
-// [Driver].Shown for the format of names.
+// [Driver].Shown for the format of names. A tunable without a value is null.
 func document(names string, inForce map[string]any) json.RawMessage {
 	b := []byte("{")
 	for i, name := range strings.Fields(names) {
@@ -49,7 +49,11 @@ func document(names string, inForce map[string]any) json.RawMessage {
 		if !other {
 			shown = name
 		}
-		b = fmt.Appendf(b, "%q:%v", shown, inForce[name])
+		value, ok := inForce[name]
+		if !ok {
+			value = "null"
+		}
+		b = fmt.Appendf(b, "%q:%v", shown, value)
 	}
 	return append(b, '}')
 }

@@ -111,7 +111,7 @@ func (r *changed) networks() {
 				continue
 			}
 			missing = missing || !wanted[&net.NIs[i]]
-			running = append(running, fmt.Sprintf("%s(%v)", net.Type, net.NIs[i].NID.Addr()))
+			running = append(running, fmt.Sprintf("%s(%s)", net.Type, tree.AddrText(net.NIs[i].NID)))
 		}
 	}
 	if missing {

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 
 	"ulnet/lnet/networks"
@@ -73,6 +74,13 @@ func NetOf(i networks.Interface) Net {
 	return n
 }
 
+// AddrText returns the address of a NID as the tunable networks has it in the place of an interface: an IP address or,
+// on networks whose addresses are numbers, a number.
+func AddrText(id nid.NID) string {
+	addr, _, _ := strings.Cut(id.String(), "@")
+	return addr
+}
+
 // On returns an entry of the tunable networks that makes an NI run where ni runs: on the
 // address of its NID, whatever its interface is, or else on its first interface. If it has
 // neither, the driver chooses. EINVAL: the name of the network is wrong.
@@ -83,8 +91,8 @@ func (ni NI) On(net string) (networks.Interface, error) {
 	}
 	i := networks.Interface{Net: of}
 	switch {
-	case ni.NID.IsValid() && ni.NID.Addr().IsValid():
-		i.Name = ni.NID.Addr().String()
+	case ni.NID.IsValid():
+		i.Name = AddrText(ni.NID)
 	case len(ni.Interfaces) > 0:
 		i.Name = ni.Interfaces[0]
 	}

@@ -172,7 +172,7 @@ func (has *NI) is(ni NI) bool {
 		return false
 	}
 	name := ni.Interfaces[0]
-	return has.NID.Addr().String() == name || !has.ByAddress && slices.Contains(has.Interfaces, name)
+	return AddrText(has.NID) == name || !has.ByAddress && slices.Contains(has.Interfaces, name)
 }
 
 // peer compares a peer with the same peer of the node. Importing adds the NIDs of the file to
