@@ -18,7 +18,7 @@ import (
 // reverse order.
 func List(host node.Host) []node.Module {
 	g := gossip.New(host)
-	r := rmcast.New(host, g.View())
+	r := rmcast.New(host, g.SeenView())
 	s := scoll.New(host, g, r)
 	z, h, t := zone.New(host), health.New(host, g, s), selftest.New(host)
 	return []node.Module{g, z, r, s, h, t, metrics.New(host, g, z, r, s, h, t)}

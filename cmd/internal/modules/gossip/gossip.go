@@ -23,6 +23,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 	"ulnet/scoll"
+	"ulnet/scoll/rmcast"
 )
 
 // InitRequest has the parameters of gossip, but not the NIDs of the participants. Numbers have
@@ -93,7 +94,7 @@ type follower struct {
 
 // New returns the module of a node.
 func New(host node.Host) *Module {
-	m := &Module{Host: host, view: new(view)}
+	m := &Module{Host: host, view: newView(host.Clock)}
 	m.Follow(m.view.attach, m.view.detach)
 	return m
 }
@@ -114,6 +115,10 @@ func (m *Module) Routes() []control.Route {
 // View returns a view of which other nodes are alive. While gossip runs, the view is that of
 // gossip; otherwise, all nodes count as alive, so that they are tried.
 func (m *Module) View() scoll.View { return m.view }
+
+// SeenView returns the view for managers of reliable multicast. Those that watch it are told only of deaths that gossip has
+// seen, and not that gossip has not started again on a server.
+func (m *Module) SeenView() rmcast.View { return seenView{m.view} }
 
 // Follow registers functions of another module, which are called when an agent begins and when
 // an agent ends. It must be called before Open, like OnChange.

@@ -30,6 +30,7 @@ type Tracker struct {
 
 type watch struct {
 	tell func(id nid.NID, alive bool, deaths uint64)
+	seen bool // it is not told of deaths that no agent has seen (Update)
 }
 
 // Agent returns the agent that runs, nil if gossip does not run.
@@ -50,7 +51,15 @@ func (t *Tracker) Look(id nid.NID) (told Vital, agent *gossip.Agent, base uint64
 // Watch calls f for each node that is alive, and then for each change. After stop f is not
 // called any more, but a call may still run.
 func (t *Tracker) Watch(f func(id nid.NID, alive bool, deaths uint64)) (stop func()) {
-	w := &watch{f}
+	return t.add(&watch{tell: f})
+}
+
+// WatchSeen is Watch without the deaths that Update makes, which no agent has seen.
+func (t *Tracker) WatchSeen(f func(id nid.NID, alive bool, deaths uint64)) (stop func()) {
+	return t.add(&watch{f, true})
+}
+
+func (t *Tracker) add(w *watch) (stop func()) {
 	t.telling.Lock()
 	defer t.telling.Unlock()
 	t.mu.Lock()
@@ -58,7 +67,7 @@ func (t *Tracker) Watch(f func(id nid.NID, alive bool, deaths uint64)) (stop fun
 	t.mu.Unlock()
 	for _, id := range t.known() {
 		if v, _, _ := t.Look(id); v.Alive {
-			f(id, true, v.Deaths)
+			w.tell(id, true, v.Deaths)
 		}
 	}
 	return func() {
@@ -97,18 +106,21 @@ func (t *Tracker) heard(agent *gossip.Agent, id nid.NID, alive bool, deaths uint
 	t.telling.Lock()
 	defer t.telling.Unlock()
 	if _, current, base := t.Look(id); current == agent {
-		t.tell(id, Vital{alive, base + deaths})
+		t.tell(id, Vital{alive, base + deaths}, true)
 	}
 }
 
-// tell reports the state of a node to all listeners. The caller holds telling.
-func (t *Tracker) tell(id nid.NID, v Vital) {
+// tell reports the state of a node to all listeners; a death that is not seen by an agent only to those that are told of
+// such deaths. The caller holds telling.
+func (t *Tracker) tell(id nid.NID, v Vital, seen bool) {
 	t.mu.Lock()
 	t.told[id] = v
 	watches := t.watches
 	t.mu.Unlock()
 	for _, w := range watches {
-		w.tell(id, v.Alive, v.Deaths)
+		if v.Alive || seen || !w.seen {
+			w.tell(id, v.Alive, v.Deaths)
+		}
 	}
 }
 
@@ -136,7 +148,7 @@ func (t *Tracker) catchUp(agent *gossip.Agent) {
 		told, _, base := t.Look(p.NID)
 		v := Vital{p.Health == gossip.Alive, base + p.Aliveness}
 		if v != told && (v.Alive || p.Aliveness > 0) {
-			t.tell(p.NID, v)
+			t.tell(p.NID, v, true)
 		}
 	}
 }
@@ -156,7 +168,7 @@ func (t *Tracker) Update(f func(id nid.NID, v Vital) Vital) {
 		t.mu.Lock()
 		t.base[id] = base + v.Deaths - old.Deaths
 		t.mu.Unlock()
-		t.tell(id, v)
+		t.tell(id, v, false)
 	}
 }
 

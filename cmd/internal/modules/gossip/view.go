@@ -1,9 +1,11 @@
 package gossip
 
 import (
+	"sync"
 	"time"
 
 	"ulnet/gossip"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 	"ulnet/scoll/rmcast"
@@ -15,29 +17,31 @@ var (
 	_ scoll.View     = (*gossip.Agent)(nil)
 	_ scoll.View     = (*view)(nil)
 	_ rmcast.Certain = (*gossip.Agent)(nil)
-	_ rmcast.Certain = (*view)(nil)
+	_ rmcast.Certain = seenView{}
 )
 
 // view tells collectives which other servers are alive (scoll.View). While gossip runs, its
 // answers are those of the agent. Otherwise every server counts as alive, so that collectives
 // try all of them. So does each that counted as alive before, while an agent that has begun anew
-// cannot judge, because it is silent and the others may be, too.
-type view struct{ Tracker }
+// knows too little (Settling), and each that is no participant.
+type view struct {
+	Settling
+	clock machine.Clock
+
+	timing sync.Mutex
+	timer  machine.Timer // the latest timer of look; nil: there was none; guarded by timing
+}
+
+func newView(clock machine.Clock) *view {
+	return &view{Settling: Settling{OnlyListed: true}, clock: clock}
+}
 
 // Alive implements scoll.View.
 func (v *view) Alive(id nid.NID) (bool, uint64) {
-	told, agent, base := v.Look(id)
-	if agent == nil {
+	if told, agent, _ := v.Look(id); agent == nil || v.isUnlisted(agent, id) {
 		return true, told.Deaths
 	}
-	if _, participant := agent.Explain(id); !participant {
-		return true, told.Deaths
-	}
-	alive, deaths := agent.Alive(id)
-	if !alive && deaths == 0 && told.Alive && agent.Silent() && agent.Unsure() {
-		return true, told.Deaths
-	}
-	return alive, base + deaths
+	return v.Settling.Alive(id)
 }
 
 // Ended implements rmcast.Certain. While gossip does not run, no death is certain.
@@ -47,12 +51,50 @@ func (v *view) Ended(id nid.NID, ago time.Duration) bool {
 }
 
 // attach makes an agent the source of the view. A server that counted as alive because gossip
-// did not run still does, until the agent reports otherwise.
-func (v *view) attach(agent *gossip.Agent) { v.Attach(agent) }
+// did not run still does, until the agent reports otherwise or would have heard it.
+func (v *view) attach(agent *gossip.Agent) {
+	v.Attach(agent)
+	v.look(agent)
+}
+
+// look notices when the agent knows enough. Until then it runs once each cycle.
+func (v *view) look(agent *gossip.Agent) {
+	if v.Agent() != agent {
+		return
+	}
+	s := agent.Status()
+	if s.Stopped {
+		v.conclude(agent, true) // for an agent that has given up, all others are dead
+	}
+	v.Settle(agent, &s)
+	if !v.Settles() {
+		return
+	}
+	v.timing.Lock()
+	defer v.timing.Unlock()
+	if v.Agent() == agent {
+		v.timer = v.clock.AfterFunc(s.Interval, func() { v.look(agent) })
+	}
+}
 
 // detach removes the agent, because gossip stops. From then on it is unknown which servers are
 // alive, so dead ones count as alive, too, and collectives try them.
 func (v *view) detach() {
 	v.Detach()
+	v.timing.Lock()
+	if v.timer != nil {
+		v.timer.Stop()
+	}
+	v.timing.Unlock()
 	v.Update(func(_ nid.NID, s Vital) Vital { return Vital{true, s.Deaths} })
+}
+
+// seenView is the view for managers of reliable multicast. They are told only of deaths that gossip has seen. A server on
+// which gossip does not start again may run, and most servers may hear it when it is cut off from this one, so its death
+// never becomes certain.
+type seenView struct{ *view }
+
+// Watch implements rmcast.View.
+func (v seenView) Watch(f func(id nid.NID, alive bool, deaths uint64)) (stop func()) {
+	return v.WatchSeen(f)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/gossip"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
 
@@ -12,7 +13,7 @@ import (
 // is stopped, dead servers count as alive, so that they are tried.
 func TestView(t *testing.T) {
 	id := nid.MustParse("10.0.0.2@tcp")
-	v := new(view)
+	v := newView(machine.RealClock())
 	var told []Vital
 	stop := v.Watch(func(got nid.NID, alive bool, deaths uint64) {
 		if got != id {

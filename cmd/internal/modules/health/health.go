@@ -59,7 +59,7 @@ func New(host node.Host, g Gossip, c Collectives) *Module {
 			m: m, cfg: cfg, open: openBolt, log: host.Log, keys: cfg.Keys, changed: make(chan struct{}, 1), quit: make(chan struct{}),
 			view: newView(cfg.Servers, func(id nid.NID) bool { return slices.Contains(m.NIDs(), id) }),
 		}
-		g.Follow(m.roles.view.attach, m.roles.view.detach)
+		g.Follow(m.roles.view.attach, m.roles.view.Detach)
 		g.OnChange(m.roles.gossipChanged)
 	}
 	return m

@@ -35,7 +35,7 @@ func startWith(cfg config.Config, prepare func(*Module)) (s *started, err error)
 	s = new(started)
 	s.node, err = node.New(node.Config{Config: cfg, Modules: func(h node.Host) []node.Module {
 		s.gossip = gossipmod.New(h)
-		r := rmcast.New(h, s.gossip.View())
+		r := rmcast.New(h, s.gossip.SeenView())
 		c := scollmod.New(h, s.gossip, r)
 		s.Module = New(h, s.gossip, c)
 		prepare(s.Module)

@@ -18,18 +18,12 @@ var (
 
 // view is what client health knows of other servers (health.View). While gossip runs, that is
 // what gossip reports. While gossip is stopped, all servers keep their last state, and the view
-// is unsure. After gossip has started again, the view stays unsure until the new agent has heard
-// all servers that were alive, or has run so long that it would have heard them, also if all servers
-// have started gossip again and were silent at first. If a server is dead then, that counts as one
-// death.
+// is unsure. After gossip has started again, the view stays unsure while it settles.
 type view struct {
-	gossipmod.Tracker
+	gossipmod.Settling
 
 	mu       sync.Mutex
 	excluded bool               // the agent has stopped: wrong parameters, or not in the list; mu guards this field and all below, except the last two
-	settling bool               // gossip has been restarted, and the new agent knows too little yet
-	from     uint64             // cycle of the agent in which it became the source of the view
-	until    uint64             // cycle of the agent after which settling ends, whatever was heard
 	most     bool               // the agent has heard most servers since it became the source of the view
 	alive    int                // number of live servers when the view was last sure
 	known    int                // number of servers when the view was last sure
@@ -46,27 +40,11 @@ func newView(servers []nid.NID, self func(nid.NID) bool) *view {
 // running reports whether there is a gossip agent, even one that has stopped.
 func (v *view) running() bool { return v.Agent() != nil }
 
-// Alive implements health.View.
-func (v *view) Alive(id nid.NID) (bool, uint64) {
-	v.mu.Lock()
-	settling := v.settling
-	told, agent, base := v.Look(id)
-	v.mu.Unlock()
-	if agent == nil {
-		return told.Alive, told.Deaths
-	}
-	alive, deaths := agent.Alive(id)
-	if settling && !alive {
-		return told.Alive, max(told.Deaths, base+deaths)
-	}
-	return alive, base + deaths
-}
-
 // sure returns the agent if its reports can be trusted now, otherwise nil.
 func (v *view) sure() *gossip.Agent {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.settling || v.excluded {
+	if v.excluded || v.Settles() {
 		return nil
 	}
 	return v.Agent()
@@ -121,23 +99,10 @@ func (v *view) Unsure() bool {
 
 // attach makes an agent of gossip the source of the view.
 func (v *view) attach(agent *gossip.Agent) {
-	s := agent.Status()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.settling = v.Attach(agent)
-	v.from, v.until, v.most = s.Cycle, s.Cycle+uint64(s.Limits.Dead), false
-	if s.Silent {
-		v.until += uint64(s.Limits.Stealth) // the others may be silent as long, and have started a little later
-	}
-	v.excluded = false
-}
-
-// detach removes the agent. From then on, no deaths are detected.
-func (v *view) detach() {
-	v.Detach()
-	v.mu.Lock()
-	v.settling = false
-	v.mu.Unlock()
+	v.Attach(agent)
+	v.most, v.excluded = false, false
 }
 
 // look is called from time to time. It notices when the agent has stopped, and when a new agent knows enough.
@@ -150,39 +115,7 @@ func (v *view) look() {
 	v.mu.Lock()
 	if v.Agent() == agent {
 		v.excluded = s.Stopped
-		if !s.Silent && s.Cycle <= uint64(s.Limits.Stealth) { // the silence has ended early: others hold this node for dead, so gossip runs there
-			v.until = min(v.until, v.from+uint64(s.Limits.Dead))
-		}
 	}
-	settling, until := v.settling, v.until
 	v.mu.Unlock()
-	if settling && !s.Stopped {
-		v.settle(agent, s.Cycle > until && !agent.Unsure())
-	}
-}
-
-// settle ends the settling that begins when gossip starts again: when the agent reports as alive all servers that
-// were alive before, or when over is true because the time for settling has passed. A server that was alive before
-// and that the agent does not report as alive by then counts as dead, with one more death.
-func (v *view) settle(agent *gossip.Agent, over bool) {
-	missing := func(id nid.NID, s gossipmod.Vital) bool {
-		alive, _ := agent.Alive(id)
-		return s.Alive && !alive
-	}
-	if v.Any(missing) {
-		if !over {
-			return
-		}
-		v.Update(func(id nid.NID, s gossipmod.Vital) gossipmod.Vital {
-			if v.Agent() == agent && missing(id, s) {
-				return gossipmod.Vital{Deaths: s.Deaths + 1}
-			}
-			return s
-		})
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.Agent() == agent {
-		v.settling = false
-	}
+	v.Settle(agent, &s)
 }

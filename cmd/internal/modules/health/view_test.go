@@ -78,7 +78,7 @@ func (v *viewed) end() {
 	for i, a := range v.agents {
 		v.fabric.Do(sim.NodeID(i), func(*simlnd.Host) {
 			if i == 0 {
-				v.view.detach()
+				v.view.Detach()
 			}
 			if err := a.Close(v.t.Context()); err != nil {
 				v.t.Fatal(err)
@@ -209,7 +209,7 @@ func TestViewEndsEarly(t *testing.T) {
 	t.Parallel()
 	v := settled(t)
 	v.fabric.Do(0, func(*simlnd.Host) {
-		v.view.detach()
+		v.view.Detach()
 		_ = v.agents[0].Close(t.Context())
 	})
 	v.fabric.Kill(2)

@@ -31,7 +31,7 @@ func start(t *testing.T, cfg config.Config, log *slog.Logger) (m *Module) {
 	t.Helper()
 	n, err := node.New(node.Config{Config: cfg, Log: log, Modules: func(h node.Host) []node.Module {
 		g := gossip.New(h)
-		r := rmcast.New(h, g.View())
+		r := rmcast.New(h, g.SeenView())
 		m = New(h, g, r)
 		return []node.Module{g, r, m}
 	}})
@@ -394,7 +394,7 @@ func TestOpenFailsHalfway(t *testing.T) {
 			t.Error(err)
 		}
 		g := gossip.New(h)
-		r := rmcast.New(h, g.View())
+		r := rmcast.New(h, g.SeenView())
 		return []node.Module{g, r, New(h, g, r)}
 	}})
 	if !errors.Is(err, syscall.EBUSY) {

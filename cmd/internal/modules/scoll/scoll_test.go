@@ -22,7 +22,7 @@ func nidAt(s string) nid.NID { return nid.MustParse(s + "@tcp") }
 func newModule(cfg *config.Config) *Module {
 	host := node.Host{Config: cfg}
 	g := gossip.New(host)
-	return New(host, g, rmcast.New(host, g.View()))
+	return New(host, g, rmcast.New(host, g.SeenView()))
 }
 
 func setsOf(t *testing.T, texts ...string) (list []nid.Set) {

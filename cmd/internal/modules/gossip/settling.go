@@ -1,0 +1,122 @@
+package gossip
+
+import (
+	"sync"
+
+	"ulnet/gossip"
+	"ulnet/lnet/nid"
+)
+
+// Settling is a Tracker that waits before it counts servers as dead that a new agent has not heard yet. After gossip has
+// started again, it settles until the new agent has heard all servers that were alive, or has run so long that it would
+// have heard them, also if all servers have started gossip again and were silent at first. Until then servers that were
+// alive count as alive. One that is dead after that has died once more, and listeners are told so.
+//
+// Users call Attach and Detach instead of those of Tracker, and Settle from time to time.
+type Settling struct {
+	Tracker
+	OnlyListed bool // only servers on the agent's list can have died
+
+	mu       sync.Mutex
+	settling bool   // gossip has been restarted, and the new agent knows too little yet; mu guards this field and all below
+	from     uint64 // cycle of the agent in which it became the source of reports
+	until    uint64 // cycle of the agent after which settling ends, whatever was heard
+}
+
+// Attach makes an agent the source of reports.
+func (t *Settling) Attach(agent *gossip.Agent) {
+	s := agent.Status()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settling = t.Tracker.Attach(agent)
+	t.from, t.until = s.Cycle, s.Cycle+uint64(s.Limits.Dead)
+	if s.Silent {
+		t.until += uint64(s.Limits.Stealth) // the others may be silent as long, and have started a little later
+	}
+}
+
+// Detach removes the agent. From then on, no deaths are detected.
+func (t *Settling) Detach() {
+	t.Tracker.Detach()
+	t.mu.Lock()
+	t.settling = false
+	t.mu.Unlock()
+}
+
+// Settles reports whether the agent knows too little yet.
+func (t *Settling) Settles() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.settling
+}
+
+// Alive reports whether a server is alive, and how often it has died. While gossip is stopped, all servers keep their
+// last state.
+func (t *Settling) Alive(id nid.NID) (bool, uint64) {
+	t.mu.Lock()
+	settling := t.settling
+	told, agent, base := t.Look(id)
+	t.mu.Unlock()
+	if agent == nil {
+		return told.Alive, told.Deaths
+	}
+	alive, deaths := agent.Alive(id)
+	if settling && !alive {
+		return told.Alive, max(told.Deaths, base+deaths)
+	}
+	return alive, base + deaths
+}
+
+// Settle ends settling if the agent, whose state is s, knows enough: it reports as alive all servers that were alive, or
+// the time for settling has passed.
+func (t *Settling) Settle(agent *gossip.Agent, s *gossip.Status) {
+	t.mu.Lock()
+	if t.Agent() == agent && !s.Silent && s.Cycle <= uint64(s.Limits.Stealth) { // the silence has ended early: others hold this node for dead, so gossip runs there
+		t.until = min(t.until, t.from+uint64(s.Limits.Dead))
+	}
+	over := s.Cycle > t.until
+	t.mu.Unlock()
+	if !s.Stopped {
+		t.conclude(agent, over && !agent.Unsure())
+	}
+}
+
+// conclude ends settling if over is true, or if the agent knows enough.
+func (t *Settling) conclude(agent *gossip.Agent, over bool) {
+	if !t.Settles() || !t.count(agent, over) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.Agent() == agent {
+		t.settling = false
+	}
+}
+
+// count reports whether the agent reports as alive all servers that were alive. If over is true, those that it does not
+// report as alive count as dead, with one more death each, and the result is true. The agent itself reports the deaths
+// that it has seen.
+func (t *Settling) count(agent *gossip.Agent, over bool) (settled bool) {
+	missing := func(id nid.NID, v Vital) bool {
+		alive, deaths := agent.Alive(id)
+		return v.Alive && !alive && deaths == 0 && !t.isUnlisted(agent, id)
+	}
+	if over {
+		t.Update(func(id nid.NID, v Vital) Vital {
+			if t.Agent() == agent && missing(id, v) {
+				return Vital{Deaths: v.Deaths + 1}
+			}
+			return v
+		})
+	}
+	return over || !t.Any(missing)
+}
+
+// isUnlisted reports whether the agent cannot say that a server has died, because the server is not on its list.
+func (t *Settling) isUnlisted(agent *gossip.Agent, id nid.NID) bool {
+	if !t.OnlyListed {
+		return false
+	}
+	_, listed := agent.Explain(id)
+	return !listed
+}
