@@ -85,12 +85,9 @@ func told[A any](f func() A) func(context.Context) (A, error) {
 // AddNI implements tree.Target, like the methods below. If the file has the NID of an NI, the NI
 // gets that NID, whatever its interface.
 func (e *Editor) AddNI(ctx context.Context, net string, ni tree.NI) error {
-	on, err := ni.On(net)
-	switch {
-	case err != nil:
+	on, err := interfaceOf(net, ni)
+	if err != nil {
 		return err
-	case on.Name == "":
-		return cli.Errnof(syscall.EINVAL, "an NI on %s needs an interface or a NID", net)
 	}
 	err = e.AddNetworks(ctx, AddRequest{Networks: on.String(), NISettings: settingsOf(ni)})
 	if errors.Is(err, syscall.ENETDOWN) && strings.Contains(err.Error(), "no such network interface") {

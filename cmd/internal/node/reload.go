@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,7 +13,6 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/lnet/nid"
-	"ulnet/lnet/udsp"
 )
 
 // A Reloader is a module that follows changes of the configuration.
@@ -39,8 +37,11 @@ const hintDamaged = "the node is not as its configuration says: restart lnetd (s
 // position in the configuration, and changes that could not be taken back. If there are such changes, all
 // later reloads are refused with EBUSY.
 //
+// Reload refuses a file LNetConf if the next start would refuse it because of its networks or routes, as far as it is known
+// now which NIDs the node has then. The error is that of the start.
+//
 // While LNet is not configured on the node, Reload does not change networks, peers, rules and routes: the
-// new ones take effect when LNet is configured again, see Configure.
+// new ones take effect when LNet is configured again, see Configure, which also says what is wrong with them.
 func (n *Node) Reload(ctx context.Context, from, to *config.Loaded) (done []string, err error) {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()
@@ -121,7 +122,8 @@ func (r *reload) compare() (err error) {
 }
 
 // wanted sets was and will: what the two configurations want the node to have. It leaves out routes whose
-// gateway is the node itself, by a NID of a configured NI or of an NI that a command has started.
+// gateway is the node itself, by a NID of a configured NI or of an NI that a command has started. It refuses a file
+// LNetConf whose networks or routes cannot be applied, see checkImport.
 func (r *reload) wanted() (err error) {
 	if r.was, err = wantedTree(r.from); err != nil {
 		return err
@@ -130,31 +132,17 @@ func (r *reload) wanted() (err error) {
 		return err
 	}
 	var was, will []nid.NID
-	if !r.n.unconfigured.Load() {
+	up := !r.n.unconfigured.Load()
+	if up {
 		was, will = r.n.ownNIDs(r.was), r.n.ownNIDs(r.will)
 	}
 	others := slices.DeleteFunc(r.n.NIDs(), func(id nid.NID) bool { return slices.Contains(was, id) })
 	withoutOwn(r.was, r.from, slices.Concat(others, was))
 	withoutOwn(r.will, r.to, slices.Concat(others, will))
-	return nil
-}
-
-// ownNIDs returns the NIDs that the NIs of a configuration have, or get when they start.
-func (n *Node) ownNIDs(t *tree.Tree) (list []nid.NID) {
-	now, names := tree.Tree{Net: NetTree(n.Status(), 0, udsp.List{})}, newInterfaceNames()
-	for _, c := range configuredNIs(t) {
-		on := n.large(c.on)
-		addr, err := netip.ParseAddr(on.Name)
-		if err != nil {
-			addr = names.first[on.Name]
-		}
-		if has := now.RunsOn(on.Net.String(), c.ni); has != nil {
-			list = append(list, has.NID)
-		} else if addr.IsValid() {
-			list = append(list, nid.FromAddr(on.Net, addr))
-		}
+	if !up {
+		return nil
 	}
-	return list
+	return r.checkImport(slices.DeleteFunc(others, func(id nid.NID) bool { return slices.Contains(will, id) }))
 }
 
 // run makes all changes, or takes back those that it has made. An NI that it stops and starts again keeps its

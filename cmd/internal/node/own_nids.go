@@ -1,0 +1,59 @@
+package node
+
+import (
+	"net/netip"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
+	"ulnet/lnet/networks"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/udsp"
+)
+
+// ownNIDs returns the NIDs that the NIs of a configuration have, or get when they start.
+func (n *Node) ownNIDs(t *tree.Tree) (list []nid.NID) {
+	l := n.lookUpNIDs()
+	for _, c := range configuredNIs(t) {
+		if id := l.of(c.on, c.ni); id.IsValid() {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// nidLookup finds the NIDs of NIs of a configuration.
+type nidLookup struct {
+	n     *Node
+	now   tree.Tree // the NIs that the node has
+	names interfaceNames
+}
+
+func (n *Node) lookUpNIDs() *nidLookup {
+	return &nidLookup{n, tree.Tree{Net: NetTree(n.Status(), 0, udsp.List{})}, newInterfaceNames()}
+}
+
+// of returns the NID that an NI has, or gets when it starts. The result is not valid if its interface has no address now.
+func (l *nidLookup) of(on networks.Interface, ni tree.NI) nid.NID {
+	if has := l.now.RunsOn(on.Net.String(), ni); has != nil {
+		return has.NID
+	}
+	on = l.n.large(on)
+	addr, err := netip.ParseAddr(on.Name)
+	if err != nil {
+		addr = l.names.first[on.Name]
+	}
+	if !addr.IsValid() {
+		return nid.NID{}
+	}
+	return nid.FromAddr(on.Net, addr)
+}
+
+// interfaceOf returns the network and the interface, or the address, of an NI of a file.
+func interfaceOf(net string, ni tree.NI) (networks.Interface, error) {
+	on, err := ni.On(net)
+	if err == nil && on.Name == "" {
+		err = cli.Errnof(syscall.EINVAL, "an NI on %s needs an interface or a NID", net)
+	}
+	return on, err
+}
