@@ -52,6 +52,9 @@ func (v Verb) String() string {
 	return "add"
 }
 
+// refuses reports whether a section of that key is an error as a whole.
+func (v Verb) refuses(key string) bool { return v != Exec && (key == "ping" || key == "discover") }
+
 // Result is what applying a file has done.
 type Result struct {
 	Done     []Item   // the items that were applied, in the order of the file
@@ -69,15 +72,14 @@ func Apply(ctx context.Context, to Target, v Verb, f *File) Result {
 	for _, s := range f.Sections {
 		r.Total += len(s.Items)
 	}
-	for k, s := range f.Sections {
+	for _, s := range f.Sections {
+		if ctx.Err() != nil && r.endsBefore(v, s) {
+			break
+		}
 		begin := len(r.Done)
 		failed := r.section(ctx, to, v, s)
 		slices.SortStableFunc(r.Done[begin:], func(a, b Item) int { return cmp.Compare(a.Line, b.Line) })
 		if failed && s.Key == "net" {
-			break
-		}
-		if ctx.Err() != nil {
-			r.leave(f.Sections[k+1:])
 			break
 		}
 	}
@@ -89,7 +91,7 @@ func Apply(ctx context.Context, to Target, v Verb, f *File) Result {
 
 // section applies the items of a section and reports whether one failed.
 func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (failed bool) {
-	if v != Exec && (s.Key == "ping" || s.Key == "discover") {
+	if v.refuses(s.Key) {
 		r.Errs = append(r.Errs, inFile(s.Line, syscall.EINVAL, "invalid key '%s'", s.Key))
 		return true
 	}
@@ -110,12 +112,17 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 	return len(s.Errs) > 0
 }
 
-// leave notes that an import was interrupted between two sections. The sections are those after it.
-func (r *Result) leave(sections []Section) {
-	at := slices.IndexFunc(sections, func(s Section) bool { return len(s.Items) > 0 })
-	if at >= 0 && len(r.Errs) == 0 {
-		r.Errs = append(r.Errs, r.interrupted(sections[at].Items[0].Line))
+// endsBefore reports whether an import that was interrupted ends before a section, and notes the interruption. A section
+// that has only errors needs no node: its errors are told all the same.
+func (r *Result) endsBefore(v Verb, s Section) bool {
+	switch {
+	case len(r.Perhaps) > 0 || slices.ContainsFunc(r.Errs, func(e *Error) bool { return e.Errno == syscall.EINTR }): // noted before
+		return true
+	case len(s.Items) == 0 || v.refuses(s.Key):
+		return false
 	}
+	r.Errs = append(r.Errs, r.interrupted(s.Items[0].Line))
+	return true
 }
 
 // interrupted returns the error of an import that was interrupted at a line.
