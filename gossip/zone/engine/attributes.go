@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"ulnet/gossip/zone/wire"
@@ -223,8 +224,11 @@ func (a *attributes) compact(m *Machine) {
 		}
 		for i := len(r.entries) - 1; i >= 0; i-- {
 			if e := &r.entries[i]; e.Deleted && m.now-time.Duration(e.since) >= deathAge {
+				zone, found := strings.CutPrefix(e.Key, CensusKey)
 				r.floor = max(r.floor, e.U)
-				r.takeOut(i)
+				if r.takeOut(i); found && p == m.self {
+					m.supervisor.release(m, zone)
+				}
 			}
 		}
 		r.sweep()

@@ -2,9 +2,11 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 
 	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
 )
 
 // Check is for simulations. It returns an error if the machine's state breaks an invariant,
@@ -16,7 +18,7 @@ func (m *Machine) invariants() error {
 	if m.phase != joined {
 		return nil
 	}
-	for _, check := range []func() error{m.checkView, m.checkSuspicions, m.checkLinks, m.checkAttributes} {
+	for _, check := range []func() error{m.checkView, m.checkSuspicions, m.checkLinks, m.checkAttributes, m.checkOrigins} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -152,6 +154,26 @@ func (m *Machine) checkAttributes() error {
 	}
 	if len(a.order) != len(a.of) || hash != a.hash || open != a.open {
 		return fmt.Errorf("%d tables, %d in order; hash %x, counted %x; %d requests, counted %d", len(a.of), len(a.order), a.hash, hash, a.open, open)
+	}
+	return nil
+}
+
+func (m *Machine) checkOrigins() error {
+	o := &m.supervisor.origins
+	count := make(map[nid.NID]int)
+	for zone, by := range o.of { // any order: any one error is enough
+		r := m.attributes.of[m.self]
+		if count[by]++; m.supervisor.zones[zone] == nil && (r == nil || r.find(CensusKey+zone) < 0) {
+			return fmt.Errorf("zone %q counts for %v, but has no place in the census (MS-A24)", zone, by)
+		}
+	}
+	if !maps.Equal(count, o.count) {
+		return fmt.Errorf("names of zones by NID are %v, counted %v", count, o.count)
+	}
+	for by, n := range count { // any order: any one error is enough
+		if n > maxNames {
+			return fmt.Errorf("%v brought %d names of zones, more than %d (MS-A24)", by, n, maxNames)
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnet/nid"
 )
 
 // The census entry of a base zone without a registered active delegate becomes stale: it
@@ -80,16 +81,21 @@ func (s *supervision) yield(m *Machine, g *guarded) {
 	clear(g.members)
 }
 
-// evict forgets the zone that has been lost for the longest time. It returns false if no zone is lost.
-func (s *supervision) evict(m *Machine) bool {
+// evict forgets the zone that has been lost for the longest time, of those that a NID has brought, or of all zones if
+// the NID is not valid. It returns false if no zone is lost.
+func (s *supervision) evict(m *Machine, by nid.NID) bool {
 	var oldest *guarded
 	for _, name := range s.names {
+		if by.IsValid() && s.origins.of[name] != by {
+			continue
+		}
 		if g := s.zones[name]; len(g.delegates) == 0 && m.now-g.active >= lostAfter*m.cfg.Timeout && (oldest == nil || g.active < oldest.active) {
 			oldest = g
 		}
 	}
 	if oldest != nil {
 		s.forget(m, oldest)
+		s.rearm() // the next deadline can have been that of the zone
 	}
 	return oldest != nil
 }

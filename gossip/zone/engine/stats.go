@@ -34,7 +34,7 @@ type Stats struct {
 	WaitingFull     uint64 // offers dropped because the list of offers that wait for an unknown owner is full
 	ViewFull        uint64 // nodes for which the view has no room
 	StrayDispatches uint64 // messages of other zones that are not meant for this node
-	TooManyZones    uint64 // base zones or delegates for which there is no room
+	TooManyZones    uint64 // base zones or delegates for which there is no room, and zones whose NID has brought too many names: see origins
 	BadJoins        uint64 // joins without a higher incarnation
 
 	Filed            uint64        // suspicions that this node filed

@@ -6,6 +6,7 @@ import (
 
 	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
 )
 
 // supervision is what a supervisor, a member of the management zone, knows of the base zones
@@ -18,6 +19,7 @@ type supervision struct {
 	orphans map[string]orphan
 	refused time.Duration // when the event ZoneRefused may be reported again
 	joined  time.Duration // when a member last joined the view
+	origins origins
 }
 
 // Bounds of what delegates can make a supervisor remember.
@@ -99,15 +101,20 @@ func (s *supervision) admit(m *Machine, g *guarded, d *wire.Dispatch) bool {
 }
 
 // guard begins to guard a zone and returns it. It returns nil if the census has no room for the
-// zone's entry, even after all lost zones are forgotten. It counts the room that the entries of all
+// zone's entry, even after all lost zones are forgotten, or if the NID that registers the zone has
+// used up its share of names: see origins. It counts the room that the entries of all
 // zones would take if they were stale, because stale entries are longer.
 func (s *supervision) guard(m *Machine, d *wire.Dispatch) *guarded {
-	if len(s.names) >= maxGuarded && !s.evict(m) {
+	if !s.origins.admit(d.Zone, m.peer) {
+		s.evict(m, m.peer) // for a later registration: the name of the evicted zone counts as long as its death certificate stays
+		return nil
+	}
+	if len(s.names) >= maxGuarded && !s.evict(m, nid.NID{}) {
 		return nil
 	}
 	e := CensusEntry{Delegate: d.From, Version: d.Version, State: Stale}
 	for m.Fits(CensusKey+d.Zone, make([]byte, len(e.appendBinary(nil))+staleSize*len(s.names))) != nil {
-		if !s.evict(m) {
+		if !s.evict(m, nid.NID{}) {
 			return nil
 		}
 	}
@@ -116,6 +123,7 @@ func (s *supervision) guard(m *Machine, d *wire.Dispatch) *guarded {
 		s.zones = make(map[string]*guarded)
 	}
 	s.zones[d.Zone] = g
+	s.origins.add(d.Zone, m.peer)
 	at, _ := slices.BinarySearch(s.names, d.Zone)
 	s.names = slices.Insert(s.names, at, d.Zone)
 	return g
@@ -129,7 +137,7 @@ func (s *supervision) refuse(m *Machine, d *wire.Dispatch) {
 		return
 	}
 	m.dispatch(d.From, &wire.Dispatch{Kind: wire.Registered, Zone: d.Zone, Registration: d.Registration, Flags: wire.NoRoom}, false)
-	if m.now >= s.refused {
+	if m.now >= s.refused && s.origins.admit(d.Zone, m.peer) { // more supervisors are no help to a NID that has used up its share
 		s.refused = m.now + refusalInterval
 		m.tell(Event{Kind: ZoneRefused, Zone: d.Zone, Size: len(s.names)})
 	}
@@ -211,6 +219,7 @@ func (s *supervision) forget(m *Machine, g *guarded) {
 	delete(s.orphans, g.name)
 	delete(s.zones, g.name)
 	s.names = slices.DeleteFunc(s.names, func(n string) bool { return n == g.name })
+	s.release(m, g.name)
 }
 
 func (s *supervision) rearm() {
