@@ -123,4 +123,7 @@
 // any node can join, it keeps at most 64 MiB for all origins, of which each has a guaranteed
 // share. It holds at most 256 messages that need a version it does not know yet, half of them
 // from one sender.
+//
+// A new manager asks at most four times as many members at a time as a group may have: half of these are members that others name,
+// the rest at most two of the incarnations that each node reports of itself.
 package engine

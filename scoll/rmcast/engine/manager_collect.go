@@ -17,7 +17,7 @@ type collect struct {
 	late     bool               // by has passed, and was put off once, see open
 	reportBy time.Duration      // until when members may report, see reportsBy
 	reported bool               // reportBy has passed, and was put off once, see open
-	probes   []*probe           // members to which the manager has sent its query
+	probes   []*probe           // members to which the manager has sent its query, but for those replaced since, see insert
 	byID     map[wire.ID]*probe // the same probes, by member
 	answered int                // number of probes that have been answered
 	pending  map[wire.ID]bool   // at the end of the search: slots for probes about which gather has to decide yet, see departs
@@ -33,12 +33,6 @@ type collect struct {
 // end drops the data of the search.
 func (c *collect) end() { c.probes, c.byID, c.ballots, c.answered, c.heard = nil, nil, nil, 0, 0 }
 
-// Bounds on the work that members can cause.
-const (
-	maxNumber = 1 << 31 // communication numbers from here on are reassigned
-	maxNamed  = 4       // a named member is not asked while this many incarnations on its node have not answered
-)
-
 // probe is a member that is being asked.
 type probe struct {
 	wire.Member
@@ -48,6 +42,7 @@ type probe struct {
 	version  wire.Version // version of the newest list that the member knows
 	sum      uint64       // hash of that list, see ballot
 	named    int          // number of nodes that have named this one
+	own      bool         // the manager asks the member because its own node has reported it
 	alone    bool         // this member alone reports failures of members that answer
 	joined   *managed
 	gone     []wire.ID // members that this member reports as failed
@@ -56,58 +51,6 @@ type probe struct {
 
 // probe returns the probe of a member, or nil.
 func (c *collect) probe(id wire.ID) *probe { return c.byID[id] }
-
-// ask adds m to the members that the manager queries, and sends it the query. The parameter named is
-// how many nodes have named m.
-func (g *Manager) ask(m wire.Member, named int) {
-	c := &g.collect
-	if len(c.probes) >= 3*g.cfg.Members || named > 0 && len(c.probes) >= 2*g.cfg.Members {
-		return // more members than a group can have had
-	}
-	if g.find(m.ID) != nil || g.isDeparted(m.ID) || c.probe(m.ID) != nil {
-		return
-	}
-	if len(c.probes) == 0 {
-		g.stats.Collections++
-		c.began, c.by, c.late, c.heard, c.byID = g.now, 0, false, 0, make(map[wire.ID]*probe)
-		c.reportBy, c.reported = g.now+g.cfg.Heartbeat, false
-	}
-	c.by = max(c.by, min(g.now+g.cfg.Collect, c.began+3*g.cfg.Collect))
-	p := &probe{Member: m, named: named}
-	c.probes, c.byID[m.ID] = append(c.probes, p), p
-	g.question(m.NID)
-}
-
-// question asks a member which lists and members it knows. A manager on standby sends a pre-vote, which also
-// asks whether this manager may become the active one.
-func (g *Manager) question(id nid.NID) {
-	o := g.state(wire.OrderCollect)
-	if w := &g.standby; g.role == standby {
-		o.Kind, o.Epoch, o.Version, o.Usable, o.Oldest = wire.OrderCanvass, w.ruled, wire.Version{Epoch: w.ruled}, wire.Version{}, wire.Version{}
-		if w.manager.IsValid() && g.dead[w.manager] {
-			o.Flags |= wire.OrderDead
-		}
-	}
-	g.out.order(id, &o)
-}
-
-// named handles a member that another one has named in its answer: this manager asks it too,
-// unless it is already asking too many incarnations on that member's node.
-func (g *Manager) named(m wire.Member) {
-	if p := g.collect.probe(m.ID); p != nil {
-		p.named++
-		return
-	}
-	incarnations := 0
-	for _, p := range g.collect.probes {
-		if p.NID == m.NID && !p.answered {
-			incarnations++
-		}
-	}
-	if incarnations < maxNamed && g.admitted.has(m.NID) {
-		g.ask(m, 1)
-	}
-}
 
 // known handles the answer of a member. It asks the members that the answer names too, and
 // records those that the answer reports as failed.
