@@ -54,4 +54,7 @@ type datagrams struct {
 }
 
 // Close implements [net.PacketConn].
-func (d *datagrams) Close() error { return d.sockets.closed(d.UDPConn.Close(), d.stored) }
+func (d *datagrams) Close() error {
+	d.sockets.keepEarly(d.UDPConn, udpAt(addressOf(d.LocalAddr())), d.stored)
+	return d.sockets.closed(d.UDPConn.Close(), d.stored)
+}

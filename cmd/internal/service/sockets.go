@@ -21,6 +21,7 @@ import (
 // connections and datagrams, which wait for the next process.
 type Sockets struct {
 	manager *Manager
+	started atomic.Bool // Started was called
 	forget  atomic.Bool // true: the manager is told to forget a socket that is closed; not guarded by mu, which a reload holds while it waits for the manager
 
 	mu         sync.Mutex
@@ -109,6 +110,7 @@ func (s *Sockets) useLocked(from *inherited, at endpoint) (name string) {
 func (s *Sockets) Started() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.started.Store(true)
 	s.forget.Store(true)
 	for at, from := range s.inherited {
 		if from.used {
@@ -136,6 +138,27 @@ func (s *Sockets) dropLocked(at endpoint, from *inherited, why string) {
 // now on closing a socket does not wait for the manager, even while a reload waits for it.
 func (s *Sockets) Stopping() { s.forget.Store(false) }
 
+// keepEarly is called before a socket is closed that is at an endpoint and has a name in the manager's store. Before
+// Started the manager is not told to forget the socket, because the next process gets it if this start fails, so the
+// address cannot be bound anew. The socket then counts as inherited: the process can listen on it again, as it does if an
+// imported file has other tunables for an NI, and otherwise Started drops it.
+func (s *Sockets) keepEarly(of interface{ File() (*os.File, error) }, at endpoint, name string) {
+	if name == "" || s.manager.send == nil || s.started.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started.Load() || s.inherited[at] != nil {
+		return
+	}
+	file, err := of.File()
+	if err != nil {
+		s.manager.log.Warn("socket not kept for a second use", slog.String("address", at.address), slog.Any("err", err))
+		return
+	}
+	s.inherited[at] = &inherited{file: file, name: name}
+}
+
 // closed is called after a socket was closed, with the error of closing it and the socket's name in the
 // manager's store, and returns the error. Between Started and Stopping it makes the manager forget the
 // socket.
@@ -160,7 +183,10 @@ type listener struct {
 }
 
 // Close implements [net.Listener].
-func (l *listener) Close() error { return l.sockets.closed(l.TCPListener.Close(), l.stored) }
+func (l *listener) Close() error {
+	l.sockets.keepEarly(l.TCPListener, tcpAt(addressOf(l.Addr())), l.stored)
+	return l.sockets.closed(l.TCPListener.Close(), l.stored)
+}
 
 // store gives the manager a socket for its store, and tells it not to poll the socket for a hang-up,
 // which such a socket never has (FDPOLL=0). It reports whether there is a manager and it got the socket.

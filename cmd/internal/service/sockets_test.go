@@ -3,6 +3,7 @@ package service
 import (
 	"bytes"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -156,6 +157,64 @@ func TestForgotten(t *testing.T) {
 	if k.log.Len() > 0 {
 		t.Errorf("log %s", &k.log)
 	}
+}
+
+// TestClosedWhileStarting: a process that closes a socket before it has started, as for an NI to which an imported file gives
+// other tunables, can use the address again at once. If it does not, the manager forgets the socket when the process has
+// started.
+func TestClosedWhileStarting(t *testing.T) {
+	spec.Covers(t, "OP-80", "OP-84")
+	k := newKeeper(t)
+	s := k.process(t, "")
+	l, local := listen(t, s, anyPort)
+	stored := fileOf(t, l.(*listener).TCPListener) // plays the manager's copy of the descriptor
+	c, err := s.ListenPacket(*plain(), anyPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packets := addressOf(c.LocalAddr())
+	storedPackets := fileOf(t, c.(*datagrams).UDPConn)
+	for range 3 {
+		if err := errors.Join(l.Close(), c.Close()); err != nil {
+			t.Fatal(err)
+		}
+		l, _ = listen(t, s, local)
+		if c, err = s.ListenPacket(*plain(), packets); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dialled, err := net.Dial("tcp", local.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dialled.Close()
+	accepts(t, l, dialled.LocalAddr())
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Started()
+	_ = s.manager.barrier(waitLimit) // returns when the manager has read all messages
+	if want := tcpAt(local).name(); !slices.Equal(k.Stored(), []string{want}) {
+		t.Errorf("stored %v, want %s", k.Stored(), want)
+	}
+	_ = l.Close()
+	_ = s.manager.barrier(waitLimit)
+	_, _ = stored.Close(), storedPackets.Close() // the manager has forgotten both
+	for _, network := range []string{"tcp", "udp"} {
+		if again, err := socketAt(network, local, packets); err != nil {
+			t.Errorf("%s: %v", network, err)
+		} else {
+			_ = again.Close()
+		}
+	}
+}
+
+// socketAt binds a socket that no manager has.
+func socketAt(network string, tcp, udp netip.AddrPort) (io.Closer, error) {
+	if network == "tcp" {
+		return net.Listen("tcp", tcp.String())
+	}
+	return net.ListenPacket("udp", udp.String())
 }
 
 // TestOtherAddress: a socket of another address is closed and not used, whatever its name is. If the
