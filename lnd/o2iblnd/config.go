@@ -126,19 +126,12 @@ func (c *Config) packetTunables() []lnd.Tunable {
 	}
 }
 
-// The largest values that tunables may have.
-const (
-	maxSeconds = 24 * 60 * 60
-	maxCount   = 1 << 20
-	maxBuffer  = 1 << 30
-)
-
 // Limits of tunables.
 const (
+	maxSeconds      = 24 * 60 * 60
+	maxCount        = 1 << 20
+	maxBuffer       = 1 << 30
 	minPeerCredits  = 8   // IBLND_CREDITS_DEFAULT
 	maxPeerCredits  = 255 // IBLND_CREDITS_MAX
 	maxConnsPerPeer = 127
-	// defaultTimeout is the value of lnet_lnd_timeout with LNet's defaults.
-	defaultTimeout = 49 * time.Second
-	receiveBuffer  = 4 << 20 // default of rx_buffer_size
 )

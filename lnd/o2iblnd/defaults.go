@@ -2,6 +2,7 @@ package o2iblnd
 
 import (
 	"cmp"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnd/verbs"
@@ -38,3 +39,9 @@ func peerCredits(t lnd.Tunables) int {
 	t = t.WithDefaults()
 	return max(min(t.PeerCredits, maxPeerCredits), minPeerCredits)
 }
+
+const (
+	// defaultTimeout is the value of lnet_lnd_timeout with LNet's defaults.
+	defaultTimeout = 49 * time.Second
+	receiveBuffer  = 4 << 20 // default of rx_buffer_size
+)

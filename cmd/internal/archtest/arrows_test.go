@@ -223,8 +223,9 @@ func Arrows(pkgs []*Package, rules []Rule, limits []Limit) []string {
 	return bad
 }
 
-// withLNDs returns rules in which the packages of the drivers stand in the place of anyLND.
-func withLNDs(rules []Rule, pkgs []*Package) []Rule {
+// withLNDs returns rules in which the packages of the drivers stand in the place of anyLND: the rule for anyLND becomes one
+// for each driver, and other rules allow the imports of all of them.
+func withLNDs(rules []Rule, pkgs []*Package) (with []Rule) {
 	var found []string
 	for _, p := range pkgs {
 		named := slices.ContainsFunc(rules, func(r Rule) bool { return match(r.Package, p.Path) })
@@ -232,11 +233,13 @@ func withLNDs(rules []Rule, pkgs []*Package) []Rule {
 			found = append(found, p.Path+"/...")
 		}
 	}
-	with := slices.Clone(rules)
-	for i := range with {
-		r := &with[i]
-		for _, patterns := range []*string{&r.Package, &r.May, &r.Tests} {
-			*patterns = strings.ReplaceAll(*patterns, anyLND, strings.Join(found, " "))
+	for _, r := range rules {
+		if r.Package != anyLND {
+			with = append(with, Rule{r.Package, strings.ReplaceAll(r.May, anyLND, strings.Join(found, " ")), r.Tests})
+			continue
+		}
+		for _, own := range found {
+			with = append(with, Rule{own, strings.ReplaceAll(r.May, anyLND, own), r.Tests})
 		}
 	}
 	return with

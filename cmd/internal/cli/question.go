@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Reads is the annotation of the verbs that a Question makes.
+// Reads is the annotation of the verbs that a Question makes, for tests that call all of them.
 const Reads = "reads"
 
 // Question is a verb that reads something and prints it.

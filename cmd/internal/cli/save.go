@@ -7,12 +7,12 @@ import (
 	"os"
 )
 
-// Save writes a result, such as a picture, to the file that the user has named with a flag. If draw returns an error,
+// Save writes a result, such as a picture, to the file that the user has named with a flag. If write returns an error,
 // the file stays as it is. If a regular file cannot be written to the end, Save removes it, so that no part is taken
 // for the whole. Anything else stays: root could otherwise remove a device.
-func Save(path, flag string, draw func(io.Writer) error) error {
+func Save(path, flag string, write func(io.Writer) error) error {
 	var text bytes.Buffer
-	if err := draw(&text); err != nil {
+	if err := write(&text); err != nil {
 		return err
 	}
 	f, err := os.Create(path)

@@ -1,7 +1,7 @@
 // Package control is the daemon's control interface: HTTP/1.1 with JSON on a Unix socket, its
 // server and its client.
 //
-// Package node, the modules and a few others declare each operation once, as a value: a [Question], a
+// Packages node and daemon, the modules and this package declare each operation once, as a value: a [Question], a
 // [Command], an [Action] or an [Operation], with its path, its types and its description. A
 // node turns them into routes, which a [Server] serves; commands call them with a [Client]; and
 // docs/control.md is generated from them.

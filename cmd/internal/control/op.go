@@ -20,7 +20,7 @@ type Route struct {
 	Request, Answer reflect.Type // Answer is nil for a stream that has its own format
 	Kind            Kind         // how the operation is answered
 	Data            bool         // data follows the line of the request
-	Report, Unasked string       // those of a Question
+	Report, Unasked string       // Question.Report and Question.Unasked; empty for others
 
 	long    bool
 	private bool // members of the socket's group may not send it, although it is a GET request

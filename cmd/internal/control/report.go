@@ -32,7 +32,7 @@ func (s *Server) listQuestions(w http.ResponseWriter, _ *http.Request) error {
 }
 
 // Asked returns the path and query with which a bug report asks a question, or "" if it does not: then the question's
-// Unasked says why, or the route is none of a question. Streams, for example, have payload of messages, or no end. An
+// Unasked says why, or the route is not that of a Question: a stream, for example, has payload of messages, or no end. An
 // error says what the question must set.
 func (r *Route) Asked() (string, error) {
 	switch {

@@ -57,8 +57,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestShownAreTunables: what a driver shows for an NI are its tunables, or names that it declares to have a meaning only in
-// kernels.
+// TestShownAreTunables: what a driver shows for an NI are its tunables, or names that have a meaning only in kernels (Shown).
 func TestShownAreTunables(t *testing.T) {
 	kernels := strings.Fields("map_on_demand fmr_pool_size fmr_flush_trigger fmr_cache") // of o2iblnd
 	for _, d := range new(drivers.Set).All() {

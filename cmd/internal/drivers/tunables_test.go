@@ -12,6 +12,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/drivers"
 	"ulnet/lnd"
+	"ulnet/lnd/socklnd"
 	"ulnet/lnet/nid"
 	"ulnet/portals/node"
 )
@@ -53,6 +54,18 @@ func TestAllTunablesReachTheirDrivers(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, reached(t, top+sections)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestTunablesOfDriver: the tunables of a driver that a node gets in Config.Drivers are found by its method Config.
+func TestTunablesOfDriver(t *testing.T) {
+	made, err := socklnd.New(socklnd.Config{KeepaliveCount: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := made.Config()
+	if diff := cmp.Diff(lnd.InForce(c.Tunables()), lnd.InForce(tunablesOf(t, made, new(drivers.TCP)))); diff != "" || c.KeepaliveCount != 7 {
+		t.Errorf("keepalive_count %d (-want +got):\n%s", c.KeepaliveCount, diff)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestRoutes(t *testing.T) {
 		paths = append(paths, r.Path)
 	}
 	operations := 0
-	for _, pattern := range []string{"*/*.go", "../node/*.go", "../daemon/*.go"} {
+	for _, pattern := range []string{"*/*.go", "../node/*.go", "../daemon/*.go", "../control/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

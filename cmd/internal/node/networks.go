@@ -213,3 +213,12 @@ func (n *Node) explain(driver drivers.Driver, err error) error {
 	}
 	return cli.Hint(err, "%s", driver.HintStart(n.cfg.Settings, err))
 }
+
+// interfaceOf returns the network and the interface, or the address, of an NI of a file.
+func interfaceOf(net string, ni tree.NI) (networks.Interface, error) {
+	on, err := ni.On(net)
+	if err == nil && on.Name == "" {
+		err = cli.Errnof(syscall.EINVAL, "an NI on %s needs an interface or a NID", net)
+	}
+	return on, err
+}

@@ -2,9 +2,7 @@ package node
 
 import (
 	"net/netip"
-	"syscall"
 
-	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
@@ -47,13 +45,4 @@ func (l *nidLookup) of(on networks.Interface, ni tree.NI) nid.NID {
 		return nid.NID{}
 	}
 	return nid.FromAddr(on.Net, addr)
-}
-
-// interfaceOf returns the network and the interface, or the address, of an NI of a file.
-func interfaceOf(net string, ni tree.NI) (networks.Interface, error) {
-	on, err := ni.On(net)
-	if err == nil && on.Name == "" {
-		err = cli.Errnof(syscall.EINVAL, "an NI on %s needs an interface or a NID", net)
-	}
-	return on, err
 }

@@ -37,11 +37,11 @@ const hintDamaged = "the node is not as its configuration says: restart lnetd (s
 // position in the configuration, and changes that could not be taken back. If there are such changes, all
 // later reloads are refused with EBUSY.
 //
-// Reload refuses a file LNetConf if the next start would refuse it because of its networks or routes, as far as it is known
-// now which NIDs the node has then. The error is that of the start.
+// Reload refuses a file LNetConf whose networks or routes the next start would refuse. It judges by the NIDs that the node
+// has now, and takes a route whose gateway is on a network with an NI whose NID is not known now. The error is that of the start.
 //
 // While LNet is not configured on the node, Reload does not change networks, peers, rules and routes: the
-// new ones take effect when LNet is configured again, see Configure, which also says what is wrong with them.
+// new ones take effect when LNet is configured again, and Configure returns their errors.
 func (n *Node) Reload(ctx context.Context, from, to *config.Loaded) (done []string, err error) {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()

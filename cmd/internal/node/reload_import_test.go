@@ -80,7 +80,7 @@ func configuredWith(t *testing.T, n *node.Node, from, to *config.Loaded) error {
 }
 
 // TestReloadTakesImport: a reload takes an imported file with routes by gateways on networks that the reload adds, that
-// a command has added, or whose interface is missing since a command has removed the NI.
+// a command has added, or whose interface does not exist, so that the NID of this node there is unknown.
 func TestReloadTakesImport(t *testing.T) {
 	spec.Covers(t, "OP-6")
 	port := freePort(t)

@@ -124,6 +124,6 @@
 // share. It holds at most 256 messages that need a version it does not know yet, half of them
 // from one sender.
 //
-// A new manager asks at most four times as many members at a time as a group may have: half of these are members that others name,
-// the rest at most two of the incarnations that each node reports of itself.
+// A new manager has at most 4*Members queries open: up to 2*Members for members that others name, and at most two for the
+// incarnations that one node reports of itself.
 package engine

@@ -7,8 +7,7 @@ import (
 
 // Bounds on the work that members can cause.
 const (
-	maxNumber = 1 << 31 // communication numbers from here on are reassigned
-	maxNamed  = 4       // a named member is not asked while this many incarnations on its node have not answered
+	maxNamed = 4 // a named member is not asked while this many incarnations on its node have not answered
 	// maxOwn is how many incarnations on a node are asked because the node reports them: that of the member, and another one, since
 	// reports of an earlier process can be late, and the clock of a node can be set back.
 	maxOwn = 2

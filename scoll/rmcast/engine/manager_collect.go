@@ -8,6 +8,9 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
+// maxNumber is where communication numbers begin that are reassigned.
+const maxNumber = 1 << 31
+
 // collect is the state of a new manager's search: it asks members which lists and members they
 // know (RM-A9). The manager does not trust what members say of others, and asks each named
 // member too.

@@ -73,8 +73,13 @@ func Apply(ctx context.Context, to Target, v Verb, f *File) Result {
 		r.Total += len(s.Items)
 	}
 	for _, s := range f.Sections {
-		if ctx.Err() != nil && r.endsBefore(v, s) {
-			break
+		if ctx.Err() != nil {
+			if !r.isInterrupted() && len(s.Items) > 0 && !v.refuses(s.Key) {
+				r.Errs = append(r.Errs, r.interrupted(s.Items[0].Line))
+			}
+			if r.isInterrupted() {
+				break
+			} // a section that needs no node reports its errors in any case
 		}
 		begin := len(r.Done)
 		failed := r.section(ctx, to, v, s)
@@ -112,17 +117,9 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 	return len(s.Errs) > 0
 }
 
-// endsBefore reports whether an import that was interrupted ends before a section, and notes the interruption. A section
-// that has only errors needs no node: its errors are told all the same.
-func (r *Result) endsBefore(v Verb, s Section) bool {
-	switch {
-	case len(r.Perhaps) > 0 || slices.ContainsFunc(r.Errs, func(e *Error) bool { return e.Errno == syscall.EINTR }): // noted before
-		return true
-	case len(s.Items) == 0 || v.refuses(s.Key):
-		return false
-	}
-	r.Errs = append(r.Errs, r.interrupted(s.Items[0].Line))
-	return true
+// isInterrupted reports whether the result says that the import was interrupted.
+func (r *Result) isInterrupted() bool {
+	return len(r.Perhaps) > 0 || slices.ContainsFunc(r.Errs, func(e *Error) bool { return e.Errno == syscall.EINTR })
 }
 
 // interrupted returns the error of an import that was interrupted at a line.

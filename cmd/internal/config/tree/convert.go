@@ -74,8 +74,8 @@ func NetOf(i networks.Interface) Net {
 	return n
 }
 
-// AddrText returns the address of a NID as the tunable networks has it in the place of an interface: an IP address or,
-// on networks whose addresses are numbers, a number.
+// AddrText returns the address of a NID in the form in which the tunable networks names an NI by it: an IP address or, on
+// networks whose addresses are numbers, a number.
 func AddrText(id nid.NID) string {
 	addr, _, _ := strings.Cut(id.String(), "@")
 	return addr

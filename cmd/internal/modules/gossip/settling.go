@@ -7,12 +7,12 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Settling is a Tracker that waits before it counts servers as dead that a new agent has not heard yet. After gossip has
-// started again, it settles until the new agent has heard all servers that were alive, or has run so long that it would
-// have heard them, also if all servers have started gossip again and were silent at first. Until then servers that were
-// alive count as alive. One that is dead after that has died once more, and listeners are told so.
+// Settling is a Tracker for the time after gossip has started again. A server that was alive, and that the new agent has
+// not heard yet, counts as alive until the agent has heard all servers that were alive, or has run so long that it would
+// have heard them, also if all servers have started gossip again and were silent at first. One that is dead after that has
+// died once more, and listeners are told so.
 //
-// Users call Attach and Detach instead of those of Tracker, and Settle from time to time.
+// Users call Attach and Detach instead of those of Tracker, and Advance from time to time.
 type Settling struct {
 	Tracker
 	OnlyListed bool // only servers on the agent's list can have died
@@ -43,8 +43,8 @@ func (t *Settling) Detach() {
 	t.mu.Unlock()
 }
 
-// Settles reports whether the agent knows too little yet.
-func (t *Settling) Settles() bool {
+// IsSettling reports whether the agent knows too little yet.
+func (t *Settling) IsSettling() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.settling
@@ -67,9 +67,9 @@ func (t *Settling) Alive(id nid.NID) (bool, uint64) {
 	return alive, base + deaths
 }
 
-// Settle ends settling if the agent, whose state is s, knows enough: it reports as alive all servers that were alive, or
+// Advance ends settling if the agent, whose state is s, knows enough: it reports as alive all servers that were alive, or
 // the time for settling has passed.
-func (t *Settling) Settle(agent *gossip.Agent, s *gossip.Status) {
+func (t *Settling) Advance(agent *gossip.Agent, s *gossip.Status) {
 	t.mu.Lock()
 	if t.Agent() == agent && !s.Silent && s.Cycle <= uint64(s.Limits.Stealth) { // the silence has ended early: others hold this node for dead, so gossip runs there
 		t.until = min(t.until, t.from+uint64(s.Limits.Dead))
@@ -81,10 +81,14 @@ func (t *Settling) Settle(agent *gossip.Agent, s *gossip.Status) {
 	}
 }
 
-// conclude ends settling if over is true, or if the agent knows enough.
+// conclude ends settling if the agent knows enough, or if over is true. In the latter case the servers that it does not
+// report as alive count as dead, with one more death each.
 func (t *Settling) conclude(agent *gossip.Agent, over bool) {
-	if !t.Settles() || !t.count(agent, over) {
+	if !t.IsSettling() || !over && t.Any(t.missing(agent)) {
 		return
+	}
+	if over {
+		t.giveUp(agent)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,23 +97,24 @@ func (t *Settling) conclude(agent *gossip.Agent, over bool) {
 	}
 }
 
-// count reports whether the agent reports as alive all servers that were alive. If over is true, those that it does not
-// report as alive count as dead, with one more death each, and the result is true. The agent itself reports the deaths
-// that it has seen.
-func (t *Settling) count(agent *gossip.Agent, over bool) (settled bool) {
-	missing := func(id nid.NID, v Vital) bool {
+// missing returns a function that reports whether a server was alive and the agent does not report it as alive. The agent
+// itself reports the deaths that it has seen.
+func (t *Settling) missing(agent *gossip.Agent) func(nid.NID, Vital) bool {
+	return func(id nid.NID, v Vital) bool {
 		alive, deaths := agent.Alive(id)
 		return v.Alive && !alive && deaths == 0 && !t.isUnlisted(agent, id)
 	}
-	if over {
-		t.Update(func(id nid.NID, v Vital) Vital {
-			if t.Agent() == agent && missing(id, v) {
-				return Vital{Deaths: v.Deaths + 1}
-			}
-			return v
-		})
-	}
-	return over || !t.Any(missing)
+}
+
+// giveUp counts the missing servers as dead.
+func (t *Settling) giveUp(agent *gossip.Agent) {
+	missing := t.missing(agent)
+	t.Update(func(id nid.NID, v Vital) Vital {
+		if t.Agent() == agent && missing(id, v) {
+			return Vital{Deaths: v.Deaths + 1}
+		}
+		return v
+	})
 }
 
 // isUnlisted reports whether the agent cannot say that a server has died, because the server is not on its list.

@@ -125,7 +125,7 @@ func TestViewSettlesAtDeath(t *testing.T) {
 	early := false
 	k.agents[0].Watch(func(id nid.NID, alive bool, _ uint64) {
 		if !alive && id == simlnd.NID(2) { // the view hears of it after this
-			early = k.Settles() && k.told[id].Alive
+			early = k.IsSettling() && k.told[id].Alive
 			k.conclude(k.agents[0], true)
 		}
 	})

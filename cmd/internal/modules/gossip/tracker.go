@@ -29,8 +29,8 @@ type Tracker struct {
 }
 
 type watch struct {
-	tell func(id nid.NID, alive bool, deaths uint64)
-	seen bool // it is not told of deaths that no agent has seen (Update)
+	tell     func(id nid.NID, alive bool, deaths uint64)
+	onlySeen bool // it is not told of deaths that Update has made, which no agent has seen
 }
 
 // Agent returns the agent that runs, nil if gossip does not run.
@@ -110,15 +110,15 @@ func (t *Tracker) heard(agent *gossip.Agent, id nid.NID, alive bool, deaths uint
 	}
 }
 
-// tell reports the state of a node to all listeners; a death that is not seen by an agent only to those that are told of
-// such deaths. The caller holds telling.
+// tell reports the state of a node to its listeners. A death that no agent has seen (seen is false) is reported to those
+// without onlySeen. The caller holds telling.
 func (t *Tracker) tell(id nid.NID, v Vital, seen bool) {
 	t.mu.Lock()
 	t.told[id] = v
 	watches := t.watches
 	t.mu.Unlock()
 	for _, w := range watches {
-		if v.Alive || seen || !w.seen {
+		if v.Alive || seen || !w.onlySeen {
 			w.tell(id, v.Alive, v.Deaths)
 		}
 	}

@@ -66,8 +66,8 @@ func (v *view) look(agent *gossip.Agent) {
 	if s.Stopped {
 		v.conclude(agent, true) // for an agent that has given up, all others are dead
 	}
-	v.Settle(agent, &s)
-	if !v.Settles() {
+	v.Advance(agent, &s)
+	if !v.IsSettling() {
 		return
 	}
 	v.timing.Lock()

@@ -44,7 +44,7 @@ func (v *view) running() bool { return v.Agent() != nil }
 func (v *view) sure() *gossip.Agent {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.excluded || v.Settles() {
+	if v.excluded || v.IsSettling() {
 		return nil
 	}
 	return v.Agent()
@@ -117,5 +117,5 @@ func (v *view) look() {
 		v.excluded = s.Stopped
 	}
 	v.mu.Unlock()
-	v.Settle(agent, &s)
+	v.Advance(agent, &s)
 }
