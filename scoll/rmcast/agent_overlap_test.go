@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/machine"
 	"ulnet/scoll/rmcast"
 )
 
@@ -20,7 +21,7 @@ func TestHandlerOverlap(t *testing.T) {
 			var got []string
 			var g *rmcast.Group
 			results := 0
-			r := newRingWith(t, n, func(id int, cfg *rmcast.GroupConfig) {
+			r := newRingOn(t, n, ringClock{machine.RealClock()}, func(id int, cfg *rmcast.GroupConfig) {
 				if id > 0 {
 					return
 				}
@@ -56,7 +57,7 @@ func TestSlowHandler(t *testing.T) {
 	var g *rmcast.Group
 	var r *ring
 	var got []string
-	r = newRingWith(t, 2, func(id int, cfg *rmcast.GroupConfig) {
+	r = newRingOn(t, 2, ringClock{machine.RealClock()}, func(id int, cfg *rmcast.GroupConfig) {
 		if id > 0 {
 			return
 		}
@@ -85,7 +86,7 @@ func TestSlowHandler(t *testing.T) {
 // while the message is in flight, or has left it before the Post.
 func TestPostAnswered(t *testing.T) {
 	spec.Covers(t, "RM-31")
-	r := newRing(t, 3)
+	r := newStillRing(t, 3)
 	g := r.ends[1].group
 	r.running = true // the network holds all messages back
 	var answers []error
@@ -120,7 +121,7 @@ func TestPostAnswered(t *testing.T) {
 // wait for it, although its node is still up.
 func TestStopTold(t *testing.T) {
 	spec.Covers(t, "RM-28")
-	r := newRing(t, 3)
+	r := newStillRing(t, 3)
 	_ = r.ends[2].agent.Close(t.Context())
 	if m, _ := r.ends[0].agent.Managed(group); len(m.Members) != 2 {
 		t.Errorf("%+v", m)
