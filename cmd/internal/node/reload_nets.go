@@ -12,6 +12,7 @@ import (
 
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/lnet/networks"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/udsp"
 )
 
@@ -33,6 +34,40 @@ func configuredNIs(t *tree.Tree) (list []configuredNI) {
 	return list
 }
 
+// wantedNI is an NI that a configuration wants the node to have. Two files may name the same NI in different ways: one
+// by its interface, and the other by its NID.
+type wantedNI struct {
+	configuredNI                      // the entry with the settings of the NI
+	names        []networks.Interface // networks and interfaces, or addresses, of all entries for the NI
+}
+
+// wantedNIs joins the entries of a configuration that stand for the same NI. As in an import, the last entry that has
+// settings counts.
+func (l *nidLookup) wantedNIs(t *tree.Tree) (list []wantedNI) {
+	at := map[nid.NID]int{}
+	for _, c := range configuredNIs(t) {
+		id := l.of(c.on, c.ni)
+		i, has := at[id]
+		if !has || !id.IsValid() {
+			at[id] = len(list)
+			list = append(list, wantedNI{c, []networks.Interface{c.on}})
+			continue
+		}
+		if !c.sameSettings(configuredNI{}) {
+			list[i].configuredNI = c
+		}
+		list[i].names = append(list[i].names, c.on)
+	}
+	return list
+}
+
+// index returns the index of the NI in a list, -1 if the list does not have it under any of its names.
+func (c wantedNI) index(list []wantedNI) int {
+	return slices.IndexFunc(list, func(o wantedNI) bool {
+		return slices.ContainsFunc(o.names, func(on networks.Interface) bool { return slices.Contains(c.names, on) })
+	})
+}
+
 // sameSettings reports whether two NIs have the same settings of their own.
 func (c configuredNI) sameSettings(o configuredNI) bool {
 	a, err := json.Marshal(settingsOf(c.ni))
@@ -43,30 +78,29 @@ func (c configuredNI) sameSettings(o configuredNI) bool {
 // networks adds the steps that change NIs and routes. An NI whose settings change is stopped and started
 // again; connections of other NIs stay. New NIs are added before others are removed, because an addition can
 // fail and a removal cannot. A new NI with the NID of one that is removed, such as tcp(10.0.0.1) in place of
-// tcp(eth0), is added after the removal. Routes are removed before all that: a removed route could not be put
-// back while a new NI of this node has the NID of its gateway.
+// tcp(eth0), is added after the removal. An NI that two files name, as tcp(eth0) and as tcp(10.0.0.1), stays while one
+// of them names it. Routes are removed before all that: a removed route could not be put back while a new NI of this
+// node has the NID of its gateway.
 func (r *reload) networks() {
-	was, will := configuredNIs(r.was), configuredNIs(r.will)
-	find := func(list []configuredNI, on networks.Interface) int {
-		return slices.IndexFunc(list, func(c configuredNI) bool { return c.on == on })
-	}
+	l := r.n.lookUpNIDs()
+	was, will := l.wantedNIs(r.was), l.wantedNIs(r.will)
 	key := r.networkKey()
 	start := func() {
 		for _, c := range will {
-			if find(was, c.on) < 0 {
-				r.add(key, fmt.Sprintf("add network %v", c.on), r.addNI(c))
+			if c.index(was) < 0 {
+				r.add(key, fmt.Sprintf("add network %v", c.on), r.addNI(c.configuredNI))
 			}
 		}
 	}
 	r.removeRoutes()
 	start()
 	for _, c := range was {
-		switch i := find(will, c.on); {
+		switch i := c.index(will); {
 		case i < 0:
-			r.add(key, fmt.Sprintf("remove network %v", c.on), r.removeNI(c))
-		case !c.sameSettings(will[i]):
-			r.add(key, fmt.Sprintf("stop network %v, whose settings change", c.on), r.removeNI(c))
-			r.add(key, fmt.Sprintf("start network %v with other settings", c.on), r.addNI(will[i]))
+			r.add(key, fmt.Sprintf("remove network %v", c.on), r.removeNI(c.configuredNI))
+		case !c.sameSettings(will[i].configuredNI):
+			r.add(key, fmt.Sprintf("stop network %v, whose settings change", c.on), r.removeNI(c.configuredNI))
+			r.add(key, fmt.Sprintf("start network %v with other settings", will[i].on), r.addNI(will[i].configuredNI))
 		}
 	}
 	start()
