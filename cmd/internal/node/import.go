@@ -35,8 +35,10 @@ func (n *Node) importAgain(ctx context.Context) error {
 
 const hintImportAgain = "remove the cause and configure again; if it is in the file, mend that and run 'lnetctl reload' before"
 
-// importFile applies a file to the node, and logs warnings about it.
+// importFile applies a file to the node, and logs warnings about it. An NI that it stops and starts again keeps its
+// place among the NIs.
 func (n *Node) importFile(ctx context.Context, f *tree.File) error {
+	defer n.keepOrder(n.NIDs()) // the argument is the order before the changes
 	path, e := n.current.Load().LNetConf, n.Editor()
 	if err := removeRetuned(ctx, n.cfg.Log, e, f, path); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -2,6 +2,7 @@ package node
 
 import (
 	"net/netip"
+	"slices"
 
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/lnet/networks"
@@ -45,4 +46,10 @@ func (l *nidLookup) of(on networks.Interface, ni tree.NI) nid.NID {
 		return nid.NID{}
 	}
 	return nid.FromAddr(on.Net, addr)
+}
+
+// keepOrder puts the NIs with the NIDs before into that order, and all others behind them. Peers know the node by the
+// NID of its first NI, which must not change because that NI was stopped and started again.
+func (n *Node) keepOrder(before []nid.NID) {
+	n.lnet.Order(slices.Concat(before, n.NIDs()))
 }

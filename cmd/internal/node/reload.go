@@ -146,9 +146,9 @@ func (r *reload) wanted() (err error) {
 }
 
 // run makes all changes, or takes back those that it has made. An NI that it stops and starts again keeps its
-// place among the NIs, because peers know the node by the NID of the first one.
+// place among the NIs.
 func (r *reload) run(ctx context.Context) (done []string, err error) {
-	defer r.n.lnet.Order(r.n.NIDs()) // the argument is the order before the changes
+	defer r.n.keepOrder(r.n.NIDs()) // the argument is the order before the changes
 	var undo []func() error
 	for _, s := range r.steps {
 		lines, back, err := s.do(ctx)
