@@ -3,10 +3,12 @@ package node_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -104,14 +106,14 @@ func TestReloadExcludesConfigure(t *testing.T) {
 	}
 }
 
-// onWarning is a slog.Handler: a function that is called for each warning of the log.
-type onWarning func()
+// onFault is a slog.Handler: a function that is called when the log says that a fault is injected.
+type onFault func()
 
-func (f onWarning) Enabled(context.Context, slog.Level) bool { return true }
-func (f onWarning) WithAttrs([]slog.Attr) slog.Handler       { return f }
-func (f onWarning) WithGroup(string) slog.Handler            { return f }
-func (f onWarning) Handle(_ context.Context, r slog.Record) error {
-	if r.Level == slog.LevelWarn {
+func (f onFault) Enabled(context.Context, slog.Level) bool { return true }
+func (f onFault) WithAttrs([]slog.Attr) slog.Handler       { return f }
+func (f onFault) WithGroup(string) slog.Handler            { return f }
+func (f onFault) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "messages are spoiled on purpose" {
 		f()
 	}
 	return nil
@@ -126,7 +128,7 @@ func TestReloadBackKeepsCommands(t *testing.T) {
 	to := loaded(t, base+"udsp: [{src: tcp, priority: 2}]\nlnet_transaction_timeout: 30\nrouting: {tiny: 200}\nfaults: [loss 1%, "+tooManyRules+"]\n")
 	var n *node.Node
 	called := false
-	n = startHooked(t, from, func() error { return nil }, onWarning(func() {
+	n = startHooked(t, from, func() error { return nil }, onFault(func() {
 		if called {
 			return
 		}
@@ -153,6 +155,45 @@ func TestReloadBackKeepsCommands(t *testing.T) {
 	}
 	if r.Config.Tiny != 100 || r.Config.Small != 600 {
 		t.Errorf("buffers %+v", r.Config)
+	}
+}
+
+// TestReloadBackFindsAdded: if commands meanwhile add an NI and a route that a reload has removed, and a later step of
+// the reload fails, both stay when the reload is taken back. It brings back what else it has removed.
+func TestReloadBackFindsAdded(t *testing.T) {
+	spec.Covers(t, "OP-6", "OP-7")
+	port := freePort(t)
+	from := loaded(t, port+"networks: tcp(127.0.0.81),tcp1(127.0.0.82)\nroutes: tcp8 127.0.0.9@tcp; tcp9 127.0.0.9@tcp\n")
+	to := loaded(t, port+"networks: tcp(127.0.0.81)\nfaults: [loss 1%, "+tooManyRules+"]\n")
+	var n *node.Node
+	called := false
+	n = startHooked(t, from, func() error { return nil }, onFault(func() {
+		if called {
+			return
+		}
+		called = true
+		for _, err := range []error{
+			n.AddNetworks(node.AddRequest{Networks: "tcp1(127.0.0.82)"}),
+			n.AddRoutes(node.AddRoutesRequest{Nets: []string{"tcp8"}, Gateways: []string{"127.0.0.9@tcp"}, Hops: -1, Priority: 3, Sensitivity: 1}),
+		} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}))
+	if _, err := n.Reload(t.Context(), from, to); err == nil || !called || strings.Contains(err.Error(), "not taken back") {
+		t.Errorf("error %v, commands made: %v", err, called)
+	}
+	var routes []string
+	for _, r := range n.RoutesNow() {
+		routes = append(routes, fmt.Sprint(r.Net, " ", r.Priority))
+	}
+	slices.Sort(routes)
+	if ids := fmt.Sprint(n.NIDs()); ids != "[127.0.0.81@tcp 127.0.0.82@tcp1]" || !slices.Equal(routes, []string{"tcp8 3", "tcp9 0"}) {
+		t.Errorf("NIDs %s, routes %q", ids, routes)
+	}
+	if _, err := n.Reload(t.Context(), from, from); err != nil {
+		t.Errorf("the next reload: %v", err)
 	}
 }
 

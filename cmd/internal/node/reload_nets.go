@@ -118,7 +118,8 @@ func (r *reload) networkKey() string {
 }
 
 // removeNI returns the function of a step that stops the NI which c describes. Messages that do not leave
-// within removeTimeout are lost, as with 'lnetctl net del'.
+// within removeTimeout are lost, as with 'lnetctl net del'. An NI that a command starts meanwhile stays as it is when
+// the step is taken back.
 func (r *reload) removeNI(c configuredNI) func(context.Context) (func(context.Context) error, error) {
 	return func(ctx context.Context) (func(context.Context) error, error) {
 		now := tree.Tree{Net: NetTree(r.n.Status(), 0, udsp.List{})}
@@ -137,24 +138,27 @@ func (r *reload) removeNI(c configuredNI) func(context.Context) (func(context.Co
 		if len(gone.Warnings) > 0 {
 			r.n.cfg.Log.Warn("an NI was removed before it had sent its messages, or has not ended in time", slog.Any("ni", has.NID), slog.Any("err", gone.Warnings))
 		}
-		return r.startAgain(c), nil
+		return func(context.Context) error { _, err := r.startNI(c); return err }, nil
 	}
 }
 
-func (r *reload) startAgain(c configuredNI) func(context.Context) error {
-	return func(context.Context) error {
-		return r.n.AddNetworks(AddRequest{Networks: c.on.String(), NISettings: settingsOf(c.ni)})
+// startNI starts the NI that c describes. It does nothing if the node has that NI already.
+func (r *reload) startNI(c configuredNI) (started bool, err error) {
+	err = r.n.AddNetworks(AddRequest{Networks: c.on.String(), NISettings: settingsOf(c.ni)})
+	if errors.Is(err, syscall.EEXIST) {
+		return false, nil
 	}
+	return err == nil, err
 }
 
 // addNI returns the function of a step that starts an NI. An NI that the node has already stays as it is.
 func (r *reload) addNI(c configuredNI) func(context.Context) (func(context.Context) error, error) {
-	return func(ctx context.Context) (func(context.Context) error, error) {
-		err := r.startAgain(c)(ctx)
-		if errors.Is(err, syscall.EEXIST) {
-			return nil, nil
+	return func(context.Context) (func(context.Context) error, error) {
+		started, err := r.startNI(c)
+		if !started {
+			return nil, err
 		}
 		back := r.removeNI(c)
-		return func(ctx context.Context) error { _, err := back(ctx); return err }, err
+		return func(ctx context.Context) error { _, err := back(ctx); return err }, nil
 	}
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"syscall"
@@ -35,7 +36,7 @@ func (r *reload) removeRoutes() {
 	list := lacking(routesOf(r.was.Route), routesOf(r.will.Route))
 	r.addLines(r.routeKey(), "remove route ", list, func(context.Context) ([]route.Route, func(context.Context) error, error) {
 		removed := r.n.removeRoutes(list)
-		return removed, func(context.Context) error { return r.n.addRoutes(removed) }, nil
+		return removed, func(context.Context) error { return r.n.putBack(removed) }, nil
 	})
 }
 
@@ -88,11 +89,16 @@ func (n *Node) applyRoutes(list []route.Route) (route.Applied, error) {
 	return n.lnet.ApplyRoutes(list)
 }
 
-// addRoutes adds routes, all or none.
-func (n *Node) addRoutes(list []route.Route) error {
-	n.changing.Lock()
-	defer n.changing.Unlock()
-	return n.lnet.AddRoutes(list)
+// putBack adds routes again that a reload has removed. If a command has meanwhile added a route to the same net by the
+// same gateway, that one stays. The other routes are added even if one cannot be.
+func (n *Node) putBack(removed []route.Route) error {
+	applied, err := n.applyRoutes(removed)
+	for _, passed := range applied.Passed {
+		if !errors.Is(passed, syscall.EEXIST) {
+			err = errors.Join(err, passed)
+		}
+	}
+	return err
 }
 
 // removeRoutes removes the routes to the same nets by the same gateways as those of a list, and
