@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 	"time"
@@ -84,8 +85,13 @@ func (n *Node) SetNIHealth(r HealthRequest) error {
 	if r.NID.IsValid() {
 		return cli.Hint(set(r.NID, r.Value), "%s", show)
 	}
-	for _, id := range n.healthOf(r.Peer) {
-		if err := set(id, r.Value); err != nil {
+	return setAll(n.healthOf(r.Peer), r.Value, set)
+}
+
+// setAll sets the health of NIs. It leaves out NIs that have gone since they were listed.
+func setAll(ids []nid.NID, value int, set func(nid.NID, int) error) error {
+	for _, id := range ids {
+		if err := set(id, value); err != nil && !errors.Is(err, syscall.ENOENT) {
 			return err
 		}
 	}
