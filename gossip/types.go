@@ -2,8 +2,8 @@ package gossip
 
 import "ulnet/gossip/engine"
 
-// Error is an error of a configuration, a list or a change of the list. If it has NIDs, these
-// are the live participants that have not staged the list, as far as this node knows.
+// Error is an error of a configuration, a list or a change of the list. If one of [Agent.Commit] has NIDs,
+// these are the live participants that have not staged the list, as far as this node knows.
 type Error = engine.Error
 
 // ErrClosed is why an [Agent] refuses a change of the list after [Agent.Close]. It is an *[Error].

@@ -19,7 +19,9 @@ func listCommand(g *globals) *cobra.Command {
   1. 'list stage' with the new list on every node of the old one: from then on it
      understands both lists. New nodes may be started with the new list now.
   2. 'list status' on any node until all have staged it. It names those that have
-     not.
+     not. If the new nodes are half of the new list or more, start them, and wait
+     until more than half of the new list is alive, too: new nodes are silent at
+     first.
   3. 'list commit' on every node: it speaks the new list. A node that is not in
      it takes part no more.
   4. The list in the configuration of every lnetd, for its next start.
@@ -57,11 +59,12 @@ func commitCommand(g *globals) *cobra.Command {
 		Short: "Change to the staged list",
 		Long: `Makes this node speak the list that was staged. It refuses while a participant
 that is alive is not known to have staged the list, too: to that one this node
-would be a stranger.`,
+would be a stranger. It also refuses while half of the new list or more is not
+alive: servers of client health would lose their quorum, and evict all clients.`,
 		Example: "  gossipctl list commit",
 		Args:    cli.Args(),
 	}
-	anyway := c.Flags().Bool("anyway", false, "leave behind who has not staged it")
+	anyway := c.Flags().Bool("anyway", false, "leave behind who has not staged it, and do without a quorum")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		err := gossip.OpCommit.Call(c.Context(), g.client(), gossip.CommitRequest{Anyway: *anyway})
 		if err == nil {

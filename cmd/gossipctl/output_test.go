@@ -123,6 +123,10 @@ func TestListStatus(t *testing.T) {
 			"2 participants, a list of 3 is staged here and by all that are alive: 'gossipctl list commit' on all\n",
 		},
 		{
+			gossip.RollStatus{N: 1, Staged: true, NewN: 2, Members: append(members[:1:1], engine.RollMember{NID: two, Joins: true})},
+			"1 participants, a list of 2 is staged here and by all that are alive; half of it or more is not alive: [10.0.0.2@tcp]\n",
+		},
+		{
 			gossip.RollStatus{N: 3, Committed: true, NewN: 3, Members: members},
 			"3 participants, committed here; the old list is understood until all that are alive have committed\n" +
 				"NID           STATE      HEALTH\n10.0.0.1@tcp  committed  alive\n10.0.0.2@tcp  staged     alive  leaves\n",

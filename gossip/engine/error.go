@@ -9,7 +9,7 @@ import (
 // Error says what is wrong with a configuration, a list, or a change of the list.
 type Error struct {
 	Why  string    // the text of the error, without the list of participants
-	NIDs []nid.NID // the participants that have not staged the list; nil for other errors
+	NIDs []nid.NID // the participants that Why is about, such as those that have not staged the list; nil for most errors
 }
 
 // Error returns Why, followed by the first few of the NIDs.

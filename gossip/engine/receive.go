@@ -133,6 +133,9 @@ func (m *Machine) merge(msg *incoming) {
 			}
 		})
 	default:
+		if m.roll.staged() && msg.foreign != nil {
+			msg.foreign.hears(msg.body, m.ran())
+		}
 		m.mergeVector(m.ours(msg), msg.from)
 	}
 	m.rejuvenate()

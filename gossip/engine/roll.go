@@ -196,14 +196,11 @@ func (m *Machine) commit(out *Output) {
 	m.health.changed = true
 }
 
-// joins takes over what this node has heard of participant k of the list f, which is new on it. The age of one that would
-// not be alive stays unheard, because others may have heard it later.
+// joins takes over what this node has heard of participant k of the list f, which is new on it.
 func (m *Machine) joins(f *foreign, k int) {
 	id := m.list.NID(k)
 	m.health.joins(id, k)
-	if ran, ok := f.heard[id]; ok && m.ran()-ran <= uint64(m.limits.Again) {
-		m.ages.bytes[k] = byte(m.ran() - ran)
-	}
+	m.ages.bytes[k] = f.ageOf(id, m.ran(), m.limits.Again)
 }
 
 // carry copies the state of participant i of the old list to participant k of the new one; k is

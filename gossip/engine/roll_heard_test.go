@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
 )
 
 // TestRollDoubles: the new list has as many joiners as the old one has participants. Those that have sent messages in the
@@ -59,6 +61,49 @@ func TestRollHeardBefore(t *testing.T) {
 		h.step(Input{Kind: Commit})
 		if age := h.m.ages.bytes[5]; int(age) != tt.age {
 			t.Errorf("%+v: a joiner has the age %d", tt, age)
+		}
+	}
+}
+
+// TestRollHeardOfOthers: a ping in the new list has news of all joiners. Before the commit they are shown as they would be
+// after it, so that an operator sees whether the new list has a quorum (GO-A21).
+func TestRollHeardOfOthers(t *testing.T) {
+	spec.Covers(t, "GO-A21")
+	limits, _ := Config{Interval: interval}.Limits(8)
+	for _, tt := range []struct {
+		told, age byte // the age of a joiner in the ping of another one, and the one that this node then has of it
+		health    Health
+	}{
+		{told: 1, age: 2, health: Alive},
+		{told: byte(limits.Again - 1), age: byte(limits.Again), health: Alive},
+		{told: byte(limits.Again), age: unheard},
+		{told: oldest, age: unheard},
+		{told: unheard, age: unheard},
+	} {
+		h := newHarness(t, 4, 2, nil)
+		h.meet(2 * limits.Again)
+		next := newListOf(t, 0, 8)
+		h.stage(next)
+		ages := young(8, 5)
+		ages[6], ages[7] = tt.told, unheard
+		h.step(Input{Kind: Ping, From: next.NID(5), Data: append(h.in(next, true).AppendTo(nil), ages...)})
+		s := h.m.RollStatus()
+		if s.Members[5].Health != Alive || s.Members[6].Health != tt.health || s.Members[7].Health != Unknown {
+			t.Errorf("%+v: before the commit %+v", tt, s.Members[4:])
+		}
+		away := []nid.NID{next.NID(6), next.NID(7)}
+		if tt.health == Alive {
+			away = away[1:]
+		}
+		if got := s.NotAlive(); !slices.Equal(got, away) {
+			t.Errorf("%+v: %v are not alive, want %v", tt, got, away)
+		}
+		h.step(Input{Kind: Commit})
+		if got := h.m.ages.bytes[4:8]; !slices.Equal(got, []byte{2, 0, tt.age, unheard}) {
+			t.Errorf("%+v: joiners have the ages %v", tt, got)
+		}
+		if n, want := h.m.AliveCount(), 8-len(away); n != want {
+			t.Errorf("%+v: %d are alive, want %d", tt, n, want)
 		}
 	}
 }

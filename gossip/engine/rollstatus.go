@@ -19,7 +19,7 @@ type RollStatus struct {
 type RollMember struct {
 	NID    nid.NID   `json:"nid"`              // NID of the participant
 	State  RollState `json:"state"`            // state of the participant, as its own messages say
-	Health Health    `json:"health"`           // health of the participant, as this node reports it
+	Health Health    `json:"health"`           // health of the participant, as this node reports it; of one that joins, before the commit, as it would be after it: alive or unknown
 	Joins  bool      `json:"joins,omitempty"`  // the participant is in the new list only
 	Leaves bool      `json:"leaves,omitempty"` // the participant is in the old list only
 }
@@ -55,8 +55,11 @@ func (m *Machine) RollStatus() RollStatus {
 func (m *Machine) rollMember(id nid.NID, joins, leaves bool) RollMember {
 	r := RollMember{NID: id, State: m.roll.seen[id], Joins: joins, Leaves: leaves}
 	i := m.list.Index(id)
-	if i >= 0 {
+	switch {
+	case i >= 0:
 		r.Health = m.Participant(i).Health
+	case joins && m.hasHeard(id):
+		r.Health = Alive
 	}
 	switch {
 	case i != m.self:
@@ -66,6 +69,22 @@ func (m *Machine) rollMember(id nid.NID, joins, leaves bool) RollMember {
 		r.State = RollStaged
 	}
 	return r
+}
+
+// hasHeard reports whether a participant that joins would be alive if this node committed now.
+func (m *Machine) hasHeard(id nid.NID) bool {
+	limits, _ := m.cfg.Limits(m.roll.other.list.Len()) // cannot fail: stage has checked the number of participants
+	return m.roll.other.ageOf(id, m.ran(), limits.Again) != unheard
+}
+
+// NotAlive returns the participants of the list that is changed to that are not alive, as far as this node knows.
+func (s *RollStatus) NotAlive() (ids []nid.NID) {
+	for _, m := range s.Members {
+		if !m.Leaves && m.Health != Alive {
+			ids = append(ids, m.NID)
+		}
+	}
+	return ids
 }
 
 // Missing returns the participants that are alive and have not staged the change, as far as

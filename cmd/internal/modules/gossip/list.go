@@ -13,7 +13,7 @@ import (
 
 // CommitRequest asks to commit a staged change of the list of participants.
 type CommitRequest struct {
-	Anyway bool `json:"anyway"` // commit although perhaps not all members have staged the list
+	Anyway bool `json:"anyway"` // commit although perhaps not all members have staged the list, or most of the new list are not alive
 }
 
 // Stage makes gossip accept messages for a second list of participants, which will replace the
@@ -42,12 +42,14 @@ func (m *Module) Stage(nids io.Reader) error {
 }
 
 // Commit replaces the list of participants by the staged one. EBUSY: some participants have not
-// staged it yet. The other errors are those of Stage.
+// staged it yet, or half of the new list or more is not alive. The other errors are those of Stage.
 func (m *Module) Commit(r CommitRequest) error {
 	return m.change(func(agent *gossip.Agent) error {
 		commit := agent.Commit
 		if r.Anyway {
 			commit = agent.CommitAnyway
+		} else if err := hasMajority(agent.RollStatus()); err != nil {
+			return err
 		}
 		err := commit()
 		if e, ours := errors.AsType[*gossip.Error](err); ours && len(e.NIDs) > 0 {
@@ -62,6 +64,26 @@ func (m *Module) Commit(r CommitRequest) error {
 		}
 		return err
 	})
+}
+
+// hasMajority refuses a change, which all that are alive have staged, to a list of which half or more is not alive, if
+// most of the old list is. After such a commit no server has a quorum (2·alive > all), and each evicts its clients after
+// T_q, although none has failed. Without a majority of the old list there is no quorum to lose: so it is at a node that
+// has left, or that others no longer speak to.
+func hasMajority(s gossip.RollStatus) error {
+	old := 0
+	for _, p := range s.Members {
+		if !p.Joins && p.Health == gossip.Alive {
+			old++
+		}
+	}
+	away := s.NotAlive()
+	if !s.Staged || len(s.Missing()) > 0 || 2*old <= s.N || 2*len(away) < s.NewN {
+		return nil
+	}
+	return cli.Hint(cli.Errno(syscall.EBUSY, &gossip.Error{Why: "half of the new list or more is not alive", NIDs: away}),
+		"start them with the new list, and wait until 'gossipctl list status' has most as alive: their silence comes first; "+
+			"--anyway commits all the same, and servers of client health whose list is that of gossip then evict their clients")
 }
 
 // Cancel gives up a change that was staged. The errors are those of
