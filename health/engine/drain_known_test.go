@@ -64,3 +64,28 @@ func TestLastWilling(t *testing.T) {
 	h.step(ServerInput{Kind: ServerHealth, Server: otherB})
 	want(true, otherA)
 }
+
+// TestWillingAgain: a server that did not accept clients, died and is back may have been restarted: it counts as willing and is
+// asked, also without load balancing (Uneven). If it still does not accept clients, its answer says so.
+func TestWillingAgain(t *testing.T) {
+	spec.Covers(t, "CH-72")
+	for _, code := range []wire.Code{wire.Draining, wire.StoreFailed} {
+		h := newHarness(t, nil)
+		from := nid.ProcessID{NID: otherA, PID: nid.LustrePID}
+		h.step(ServerInput{Kind: ServerHealth, Server: otherB})
+		h.message(from, wire.Message{Kind: wire.Digest, Code: code})
+		h.step(ServerInput{Kind: ServerHealth, Server: otherA})
+		h.step(ServerInput{Kind: ServerHealth, Server: otherA, Alive: true, Lifetime: 1})
+		if list, last := h.s.LastWilling(); last || len(list) > 0 {
+			t.Errorf("%v: after its return last %v beside %v", code, last, list)
+		}
+		h.advance(h.s.cfg.Tick)
+		if d := h.last(wire.Digest); len(d.Entries) != 0 {
+			t.Errorf("%v: asked with %+v", code, d)
+		}
+		h.message(from, wire.Message{Kind: wire.DigestReply, Code: code})
+		if _, last := h.s.LastWilling(); !last {
+			t.Errorf("%v: its answer does not count", code)
+		}
+	}
+}

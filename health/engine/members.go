@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"ulnet/health/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -92,7 +93,7 @@ func (s *Server) serverHealth(in *ServerInput) {
 	if died {
 		s.orphanAll(i)
 	}
-	if back && !s.cfg.Uneven {
+	if back && (!s.cfg.Uneven || m.burden.idle != wire.OK) { // a server that took no clients may have been restarted, and take them again
 		s.balance.returned(s, m)
 	}
 	if back && s.quorum.have {
