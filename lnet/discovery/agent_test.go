@@ -290,16 +290,16 @@ func TestDiscover(t *testing.T) {
 		"known, forced": {before: true, force: true, id: nidB, passes: []string{
 			"10.0.0.1@tcp GET 0 272", "10.0.0.2@tcp REPLY 64", "10.0.0.1@tcp PUT 0 48", "10.0.0.2@tcp ACK",
 		}},
-		"nobody":      {id: "10.0.0.9@tcp", passes: []string{"10.0.0.1@tcp GET 0 272"}, err: syscall.ETIMEDOUT},
+		"nobody":      {id: "10.0.0.9@tcp", passes: []string{"10.0.0.1@tcp GET 0 272", "10.0.0.1@tcp GET 0 272", "10.0.0.1@tcp GET 0 272"}, err: syscall.ETIMEDOUT},
 		"unreachable": {id: "10.0.0.9@tcp9", passes: []string{}, err: syscall.EHOSTUNREACH},
 		"itself":      {id: nidA, passes: []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newCable(t)
-				// A ping fails after this time, before the agent would repeat it.
-				once := discovery.Config{Limits: discovery.Limits{Timeout: 2 * time.Second}}
-				a, _ := w.node(once, nidA), w.node(discovery.Config{}, nidB, "10.1.0.2@tcp1")
+				// A ping fails after this time. Before, the agent repeats it twice.
+				short := discovery.Config{Limits: discovery.Limits{Timeout: 2 * time.Second}}
+				a, _ := w.node(short, nidA), w.node(discovery.Config{}, nidB, "10.1.0.2@tcp1")
 				if c.before {
 					a.put(nidB, 1)
 					w.settle()

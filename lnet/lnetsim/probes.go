@@ -1,9 +1,7 @@
 package lnetsim
 
 import (
-	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"ulnet/lnd/sim"
@@ -28,34 +26,21 @@ func (p *probes) begin(now time.Duration) int {
 
 // lostProbes counts the probes of all rounds that were lost, by sender and receiver.
 type lostProbes struct {
-	pairs map[pair]lost
+	pairs map[pair]int
 	most  int  // largest number of a pair
 	worst pair // pair that was the first with that number
 }
 
 type pair struct{ from, to sim.NodeID }
 
-type lost struct {
-	count  int
-	heldAt time.Duration // time at which probes failed last that had waited for discovery
-}
-
-// add counts a probe that has failed. If the ping of a discovery is lost, all probes that wait for that discovery
-// fail at once; they count as one. held says that the probe may have waited for such a ping.
-func (l *lostProbes) add(p pair, now time.Duration, held bool) {
-	at := l.pairs[p]
-	if held {
-		if at.heldAt == now {
-			return
-		}
-		at.heldAt = now
-	}
-	at.count++
+// add counts a probe that has failed.
+func (l *lostProbes) add(p pair) {
 	if l.pairs == nil {
-		l.pairs = make(map[pair]lost)
+		l.pairs = make(map[pair]int)
 	}
-	if l.pairs[p] = at; at.count > l.most {
-		l.most, l.worst = at.count, p
+	l.pairs[p]++
+	if l.pairs[p] > l.most {
+		l.most, l.worst = l.pairs[p], p
 	}
 }
 
@@ -65,7 +50,7 @@ func (n *network) lostAtMost(args scenario.Args) (bool, string) {
 	between, lost := l.worst, l.most
 	if len(args) > 1 {
 		between = pair{args.Node(1), args.Node(2)}
-		lost = l.pairs[between].count
+		lost = l.pairs[between]
 	}
 	return n.probes.round > 0 && lost <= args.Int(0), fmt.Sprintf("%d probes from node %v to %v were lost", lost, between.from, between.to)
 }
@@ -89,9 +74,7 @@ func (n *network) unprobed(o *operation, err error) {
 	if o.probe == 0 {
 		return
 	}
-	now := o.member.now()
-	held := errors.Is(err, syscall.ETIMEDOUT) && now-o.began <= n.cfg.Timeout // a ping of discovery is open for no longer
-	n.lostProbes.add(pair{o.member.stack.Host.ID(), o.to}, now, held)
+	n.lostProbes.add(pair{o.member.stack.Host.ID(), o.to})
 	if o.probe == n.probes.round && n.probes.failed == "" {
 		n.probes.failed = fmt.Sprintf("; from node %v to %v: %v", o.member.stack.Host.ID(), o.to, err)
 	}

@@ -112,7 +112,7 @@ var conditions = kit.Conditions[*network]{
 			p := &n.probes
 			return p.begun > 0 && p.answered == p.begun, fmt.Sprintf("%d of %d probes were answered%s", p.answered, p.begun, p.failed)
 		}),
-	kit.Ask("lost-probes", "there were probes, and no node has lost more than this number of those to any other one, or, with two nodes, the first to the second; what one ping of discovery held up counts once",
+	kit.Ask("lost-probes", "there were probes, and no node has lost more than this number of those to any other one, or, with two nodes, the first to the second",
 		func(n *network, a scenario.Args) (bool, string) { return n.lostAtMost(a) },
 		scenario.Arg{Name: "count", Kind: scenario.Count}, optional("from"), optional("to")),
 	kit.Ask("failed-operations", "of the operations of the first node on the second one no more than this number have failed",

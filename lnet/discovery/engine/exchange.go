@@ -13,8 +13,8 @@ import (
 // How pings and pushes are repeated; local policy, since kernels send each of them once. A message may be lost with
 // the connection that it was written to, and nothing tells its sender.
 const (
-	// repeatAfter is how long a ping or push may stay without an answer before it is sent again. Each further
-	// repetition waits twice as long as the one before.
+	// repeatAfter is how long a ping or push may stay without an answer before it is sent again, unless Limits.Timeout
+	// is short, see firstWait. Each further repetition waits twice as long as the one before.
 	repeatAfter = 3 * time.Second
 	// maxRepeats bounds how often a push that nothing waits for is sent again. After that, messages to the peer cause
 	// further pushes, see untold.
@@ -60,12 +60,18 @@ func (m *Machine) open(now time.Duration, p *peer, out *Output) uint64 {
 	m.last++
 	x.latest, x.sentAt = try{m.last, p.latest()}, now
 	m.tries[m.last] = x
-	m.due.Set(&x.due, min(x.deadline, now+waitFor(x.repeats)))
+	m.due.Set(&x.due, min(x.deadline, now+waitFor(m.firstWait(), x.repeats)))
 	return m.last
 }
 
-// waitFor returns how long a try waits for an answer before the next one.
-func waitFor(repeats int) time.Duration { return repeatAfter << min(repeats, maxRepeats) }
+// firstWait returns how long the first try waits for an answer before the next one: a quarter of Limits.Timeout at
+// most, so that an exchange, and the messages that wait for it, do not fail because one message is lost.
+func (m *Machine) firstWait() time.Duration { return min(repeatAfter, max(1, m.limits.Timeout/4)) }
+
+// waitFor returns how long a try waits for an answer before the next one, if the first try waits for first.
+func waitFor(first time.Duration, repeats int) time.Duration {
+	return first << min(repeats, maxRepeats)
+}
 
 func (m *Machine) cancel(t try, out *Output) {
 	if t.id != 0 {
@@ -207,9 +213,9 @@ func (m *Machine) again(now time.Duration, p *peer, err error) {
 	if p.retry != nil || !m.needsPush(p) {
 		return
 	}
-	pause := waitFor(int(p.repeats))
+	pause := waitFor(repeatAfter, int(p.repeats))
 	if timedOut {
-		pause -= repeatAfter // the machine has already waited this long for the answer, so that the pause is shorter
+		pause -= m.firstWait() // the machine has already waited this long for the answer, so that the pause is shorter
 	}
 	p.retry = &machine.Deadline[*peer]{Of: p}
 	m.retries.Set(p.retry, now+pause)
@@ -234,7 +240,7 @@ func (m *Machine) pushAgain(now time.Duration, out *Output) {
 // untold reports whether a peer lacks this node's latest info, and only a message to the peer makes the machine push it.
 // The peer may have been cut off while the push was repeated. LNet is told that such a peer needs a forced push, so that it
 // requests the discovery of the peer before the next message (lnet_peer_is_uptodate). As soon as the push is sent, the peer
-// is up to date for messages, see shown. If there is no ACK either, the peer is untold again after waitFor(maxRepeats).
+// is up to date for messages, see shown. If there is no ACK either, the peer is untold again 96 s later.
 func (m *Machine) untold(p *peer) bool {
 	return p.exchange == nil && p.retry == nil && !p.queued && p.flags.UpToDate() && m.needsPush(p)
 }
@@ -253,7 +259,7 @@ func (m *Machine) forgo(p *peer) {
 func (m *Machine) hasten(now time.Duration, p *peer) {
 	if x := p.exchange; x != nil && p.flags.Has(lnet.PeerPushSent) {
 		x.repeats = 0
-		m.due.Set(&x.due, min(x.due.At(), now+repeatAfter))
+		m.due.Set(&x.due, min(x.due.At(), now+m.firstWait()))
 	}
 }
 

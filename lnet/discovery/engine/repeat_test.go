@@ -55,6 +55,34 @@ func TestPushRepeated(t *testing.T) {
 	}
 }
 
+// TestShortTimeout: where the time limit is short, a ping that something waits for is repeated twice before it, so that a
+// lost message does not fail what waits. A push that nothing waits for is repeated as with other limits.
+func TestShortTimeout(t *testing.T) {
+	spec.Covers(t, "PD-27")
+	b := newBench(t, Limits{Timeout: 2 * time.Second})
+	b.step(discover(them))
+	for _, at := range []time.Duration{500, 1500} {
+		if sent := b.until(at * time.Millisecond); len(sent) != 1 || sent[0].Push || sent[0].To != them {
+			t.Errorf("after %d ms: %v", at, sent)
+		}
+	}
+	b.step(b.reply(info(full, 2, them)))
+	b.step(b.ack())
+	if d := b.out.Done; len(d) != 1 || d[0].Err != nil {
+		t.Fatalf("after the answers: %+v", d)
+	}
+	b.step(selfIs(3))
+	began := b.now
+	for _, s := range []time.Duration{3, 9, 21, 45, 93} {
+		if early := b.until(began + s*time.Second - 1); len(early) > 0 {
+			t.Errorf("before %d s: %v", s, early)
+		}
+		if sent := b.until(began + s*time.Second); len(sent) != 1 || !sent[0].Push {
+			t.Errorf("after %d s: %v", s, sent)
+		}
+	}
+}
+
 // TestPushFailed: a push that fails is sent again, like a push without an answer. After the first ACK it is
 // not sent any more.
 func TestPushFailed(t *testing.T) {
