@@ -54,7 +54,8 @@ type Agent struct {
 	tests     portals.Inbox              // requests of test clients
 	outbox    portals.Outbox[uint64]     // requests that this node sends, by the numbers of their RPCs
 	replies   portals.Outbox[struct{}]   // replies that this node sends; they have an outbox of their own, so that requests to many nodes do not keep them from leaving
-	overload  atomic.Uint64              // requests dropped because too many effects waited
+	strangers portals.Outbox[struct{}]   // replies to nodes that Config.Allow refuses; they do not keep those to others from leaving
+	overload  atomic.Uint64              // requests dropped because too many effects waited, and replies not sent because too many did
 	join      atomic.Pointer[func(Join)] // function that gets JOIN requests; nil: this node has no console
 	memory    *bulkMemory                // memory of bulk data
 
@@ -90,11 +91,10 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		Fault: func(err error) { a.log.Error("selftest: the machine is at fault", slog.Any("error", err)) },
 	})
 	a.outbox.Open(table, portals.OutboxConfig[uint64]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.left})
-	a.replies.Open(table, portals.OutboxConfig[struct{}]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: a.replied})
+	a.openReplies()
 	if err := a.open(); err != nil {
 		a.runner.CloseWithin(0) // no one will use the agent, so close the machine: a request that arrived while open was under way has no effect any more
-		a.outbox.Close()
-		a.replies.Close()
+		a.closeOutboxes()
 		return nil, err
 	}
 	return a, nil
@@ -185,13 +185,6 @@ func (a *Agent) apply(out *engine.Output) {
 	}
 }
 
-// reply puts a reply, from the NID that the request was sent to.
-func (a *Agent) reply(e *engine.Effect) {
-	m := a.replies.New()
-	m.Data = append(m.Data, e.Data...)
-	a.replies.Put(m, portals.PutRequest{Self: e.Self, Target: e.Peer, Portal: wire.BulkPortal, MatchBits: e.Bits})
-}
-
 // request puts a request, from a NID that LNet chooses.
 func (a *Agent) request(e *engine.Effect) {
 	m := a.outbox.New()
@@ -203,13 +196,6 @@ func (a *Agent) request(e *engine.Effect) {
 // left is called when a request has left, or cannot be sent.
 func (a *Agent) left(call uint64, err error) {
 	a.runner.Do(engine.Input{Kind: engine.Sent, ID: call, Failed: err != nil})
-}
-
-// replied is called when a reply has left, or cannot be sent.
-func (a *Agent) replied(_ struct{}, err error) {
-	if err != nil {
-		a.log.Debug("selftest: a reply cannot be sent", slog.Any("error", err))
-	}
 }
 
 // Status returns the session and the counters of the node.
@@ -255,8 +241,7 @@ func (a *Agent) Close(ctx context.Context) error {
 	for _, id := range ids {
 		a.release(id)
 	}
-	a.outbox.Close()
-	a.replies.Close()
+	a.closeOutboxes()
 	if !over {
 		return ErrBusy
 	}

@@ -66,7 +66,7 @@ type Status struct {
 	PingErrors uint64 `json:"ping_errors"`        // PING RPCs that failed, as client
 	Malformed  uint64 `json:"malformed"`          // requests that are not well-formed for their service
 	NotAllowed uint64 `json:"not_allowed"`        // requests and destinations that Config.Allow refuses
-	Overload   uint64 `json:"overload"`           // requests dropped because too many waited
+	Overload   uint64 `json:"overload"`           // requests dropped, and replies not sent, because too many waited
 	TimedOut   uint64 `json:"sessions_timed_out"` // sessions that ended by their time-out
 }
 
@@ -91,8 +91,7 @@ const (
 	mostPending = 1 << 14
 )
 
-// The bounds of the outbox for requests, and of the outbox for replies. Each message has wire.MessageSize
-// bytes.
+// The bounds of the outbox for requests. Each message has wire.MessageSize bytes. mostMessages also bounds replies.
 const (
 	mostBytes    = 1 << 17 * wire.MessageSize
 	mostMessages = 1 << 14 // most messages to one node

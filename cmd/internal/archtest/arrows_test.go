@@ -107,7 +107,7 @@ var Rules = []Rule{
 	{Package: "lnet/discovery", May: "portals lnet lnet/route lnet/path lnet/router lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
 	{Package: "lnet/selftest/wire", May: "lnet/nid", Tests: "lnet/wire"},
 	{Package: "lnet/selftest/engine", May: "lnet/selftest/wire lnet/nid lnet/machine", Tests: "lnet/wire lnet/selftest/recording"},
-	{Package: "lnet/selftest", May: "portals lnd lnet/nid lnet/machine lnet/selftest/engine lnet/selftest/wire", Tests: nodesMay},
+	{Package: "lnet/selftest", May: "portals lnd lnet/nid lnet/machine lnet/selftest/engine lnet/selftest/wire", Tests: nodesMay + "lnet/wire"},
 	{Package: "lnet/selftest/console/engine", May: "lnet/selftest/wire lnet/nid lnet/machine", Tests: "lnet/selftest/engine lnet/selftest/recording lnet/wire"},
 	{Package: "lnet/selftest/console", May: "portals lnd lnet/nid lnet/machine lnet/selftest lnet/selftest/console/engine lnet/selftest/wire", Tests: nodesMay + "lnet/wire"},
 

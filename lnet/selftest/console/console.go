@@ -49,13 +49,20 @@ const (
 	mostPending = 1 << 14
 )
 
-// Bounds of the requests on their way to all nodes (mostBytes) and to one node (mostMessages), and
-// of the replies to JOIN requests. A request to a node that cannot be reached stays on its way after
-// its command has given the node up.
+// Bounds of the requests on their way to all nodes (mostBytes) and to one node (mostMessages). A request to a node
+// that cannot be reached stays on its way after its command has given the node up.
 const (
 	mostBytes    = 1 << 17 * wire.MessageSize
 	mostMessages = 1 << 8
-	mostReplies  = 1 << 10 * wire.MessageSize
+)
+
+// Bounds of the replies to JOIN requests on their way: to all nodes (mostReplies), to one node (peerReplies), and how
+// many may use the reserved half of mostReplies for each NID (ownReplies). Nodes that read no replies, however many, so
+// leave room for others. A node has one Join under way at a time.
+const (
+	mostReplies = 1 << 12
+	peerReplies = 8
+	ownReplies  = 2
 )
 
 // New makes a console on a node. With agent, the test node of the same node, nodes may join the
@@ -80,7 +87,7 @@ func New(table *portals.Table, agent *selftest.Agent, cfg Config) (*Console, err
 		Fault: func(err error) { c.log.Error("selftest console: the machine is at fault", slog.Any("error", err)) },
 	})
 	c.outbox.Open(table, portals.OutboxConfig[uint64]{MaxBytes: mostBytes, PeerMessages: mostMessages, Done: c.left})
-	c.replies.Open(table, portals.OutboxConfig[struct{}]{MaxBytes: mostReplies})
+	c.replies.Open(table, portals.OutboxConfig[struct{}]{PeerMessages: peerReplies, OwnMessages: ownReplies, MaxMessages: mostReplies})
 	if c.alone = func() {}; agent != nil {
 		if c.alone, err = agent.ServeJoin(c.joined); err != nil {
 			return nil, fmt.Errorf("selftest console: this test node has a console already, close that first: %w", err)

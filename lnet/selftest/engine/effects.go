@@ -42,7 +42,7 @@ type EffectKind uint8
 
 // The kinds of effects, with the fields of [Effect] that they use.
 const (
-	DoReply   EffectKind = iota // Peer, Self, Bits, Data: put the reply to BulkPortal
+	DoReply   EffectKind = iota // Peer, Self, Bits, Data, Stranger: put the reply to BulkPortal
 	DoPut                       // ID, Peer, Self, Bits, Length, Check: fill data, put them to BulkPortal, then Moved
 	DoGet                       // ID, Peer, Self, Bits, Length, Check, BigEndian, List: get data from BulkPortal, verify them, then Moved; List: hand them over
 	DoCall                      // ID, Peer, Service, Data, Bits, Op, Length, Offset, Check: expect the reply under ID and the bulk data under Bits, then put the request
@@ -69,6 +69,7 @@ type Effect struct {
 	BigEndian bool          // byte order of the node that fills the data
 	List      bool          // the data are a list of destinations
 	Data      []byte        // the message to send, until Reset of the output
+	Stranger  bool          // Config.Allow refuses Peer
 	Features  wire.Features // features of a JOIN request
 	Join      *wire.Join    // a JOIN request
 	Joined    Joined        // the end of a Join

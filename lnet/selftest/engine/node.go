@@ -43,6 +43,8 @@ type request struct {
 	self nid.NID       // the NID of this node to which the request was sent
 	at   time.Duration // when the request arrived
 	lnet wire.LNetStats
+
+	stranger bool // Config.Allow refuses peer
 }
 
 // NewNode returns a machine without a session.
@@ -116,9 +118,9 @@ func (n *Node) arrived(in *Input) {
 		n.drop()
 		return
 	}
-	q := request{m, in.Peer, in.Self, n.now, in.LNet}
+	q := request{Message: m, peer: in.Peer, self: in.Self, at: n.now, lnet: in.LNet, stranger: !n.cfg.Allow(in.Peer.NID)}
 	switch {
-	case !n.cfg.Allow(in.Peer.NID):
+	case q.stranger:
 		n.stranger(&q)
 	case version:
 		n.answer(&q, wire.Message{Status: wire.EPROTO, Body: emptyReply(want)})
@@ -169,5 +171,5 @@ func (n *Node) answer(q *request, reply wire.Message) {
 		n.drop()
 		return
 	}
-	n.do(Effect{Kind: DoReply, Peer: q.peer, Self: q.self, Bits: q.ReplyID, Data: data})
+	n.do(Effect{Kind: DoReply, Peer: q.peer, Self: q.self, Bits: q.ReplyID, Data: data, Stranger: q.stranger})
 }
