@@ -36,6 +36,7 @@ type Command interface {
 type operation struct {
 	id      uint64        // number of the command; 0: none
 	stopped syscall.Errno // why the RPCs that have not ended are given up; 0: they are not
+	refused bool          // the command was refused at once, which does not restart the idle timer of the session
 	result  Result
 	groups  []*group // groups that no other command may change until the operation has ended
 	batches []*batch // batches to which the operation adds a test
@@ -81,12 +82,12 @@ func (c *Console) begin(in *Input) {
 		c.do(Effect{Kind: DoAnswer, ID: in.ID, Err: fail(syscall.EAGAIN, "try again when one of them has ended", "%d commands are under way", under)})
 		return
 	}
-	c.use()
 	c.operations = append(c.operations, o)
 	if n, ok := in.Command.(*NewSession); ok {
 		n.console = in.Self
 	}
 	if err := in.Command.begin(c, o); err != nil {
+		o.refused = true
 		c.finish(o, err)
 	}
 }
@@ -127,7 +128,9 @@ func (c *Console) finish(o *operation, err error) {
 		err = errStopped(o.stopped)
 	}
 	if o.id != 0 {
-		c.use()
+		if !o.refused {
+			c.use()
+		}
 		c.do(Effect{Kind: DoAnswer, ID: o.id, Result: o.result, Err: err})
 	}
 }

@@ -177,13 +177,18 @@ func (c *Console) pingSilent(s *session) {
 	})
 }
 
-// current returns the session, or an error if key is not the key of the session.
+// current returns the session to a command with its key, which restarts the idle timer, also if the command is refused
+// then. Commands with another key do not: users that wait for the end of the session would prevent it.
 func (c *Console) current(key uint32) (*session, error) {
 	s, err := c.existing()
-	if err == nil && s.key != key {
+	switch {
+	case err != nil:
+		return nil, err
+	case s.key != key:
 		return nil, fail(syscall.EACCES, "use the key of the session (LST_SESSION)", "the session has another key")
 	}
-	return s, err
+	c.use()
+	return s, nil
 }
 
 // existing returns the session.

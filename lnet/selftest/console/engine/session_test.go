@@ -170,6 +170,33 @@ func TestIdle(t *testing.T) {
 	l.open(1)
 }
 
+// TestIdleRefused: a command that is refused keeps the session only if it has the session's key and is not to make
+// another session. So a session that was left ends, although other users try to make theirs until then.
+func TestIdleRefused(t *testing.T) {
+	spec.Covers(t, "ST-29")
+	for name, tt := range map[string]struct {
+		command engine.Command
+		errno   syscall.Errno
+		keeps   bool
+	}{
+		"new session of another key": {&engine.NewSession{Key: 9, Name: "two", Features: 1}, syscall.EEXIST, false},
+		"new session of the key":     {&engine.NewSession{Key: key, Name: "two", Features: 1}, syscall.EOPNOTSUPP, false},
+		"another key":                {&engine.Run{Key: 9, Batch: "batch"}, syscall.EACCES, false},
+		"the key":                    {&engine.Run{Key: key, Batch: "none"}, syscall.ENOENT, true},
+	} {
+		l := newLab(t, 2, engine.Config{})
+		l.must(0, &engine.NewSession{Key: key, Name: "one", Timeout: 20 * time.Second, Features: 1}, &engine.AddGroup{Key: key, Name: "g", IDs: hostIDs(1)})
+		for range 2 {
+			l.run(9 * time.Second)
+			l.fails(0, tt.command, tt.errno)
+		}
+		l.run(3 * time.Second)
+		if got := l.host(1).node.Stats().Session; (got != wire.NoSession()) != tt.keeps {
+			t.Errorf("%s: the node has the session %v", name, got)
+		}
+	}
+}
+
 // TestIdleCommand: a command that waits for nodes keeps the session.
 func TestIdleCommand(t *testing.T) {
 	spec.Covers(t, "ST-29")
