@@ -81,6 +81,7 @@ func (c *Console) admitted(s *session, g *group, id nid.ProcessID) {
 	}
 	g.add(n)
 	s.members++
-	n.state, n.heard, n.made = Active, c.now, max(n.made, 1)
+	n.made = max(n.made, n.making+1) // the node counts its own request and each MAKE_SESSION that is under way
+	n.state, n.heard = Active, c.now
 	n.timeout = min(nodeTimeout, max(s.timeout, time.Second))
 }

@@ -154,6 +154,8 @@ func (h *host) carryOut(e *engine.Effect) {
 		l.request(h, e.Peer.NID, e.Service, e.Data, func(errno syscall.Errno) {
 			h.stepConsole(engine.Input{Kind: engine.Sent, ID: e.ID, Errno: errno})
 		})
+	case engine.DoReply:
+		h.reply(l.hosts[e.Peer.NID], e.ID, e.Data)
 	case engine.DoFree:
 		l.under--
 		delete(h.lists, h.bits[e.ID])
@@ -187,7 +189,7 @@ func (h *host) arrived(from *host, service wire.Service, data []byte) {
 		h.lab.t.Fatal(err)
 	}
 	if h.said = append(h.said, m); h.fake == nil {
-		h.stepNode(node.Input{Kind: node.Arrived, Peer: from.id, Self: h.id.NID, Service: service, Data: data})
+		h.stepNode(node.Input{Kind: node.Arrived, Peer: from.id, Self: h.id.NID, Service: service, Data: data, Console: true})
 		return
 	}
 	if reply := h.fake(&m); reply != nil {
@@ -228,6 +230,8 @@ func (h *host) stepNode(in node.Input) {
 		switch e.Kind {
 		case node.DoReply:
 			h.reply(peer, e.Bits, e.Data)
+		case node.DoJoin:
+			h.stepConsole(engine.Input{Kind: engine.Joined, Peer: e.Peer, Self: e.Self, ReplyID: e.Bits, Features: e.Features, Join: *e.Join})
 		case node.DoGet, node.DoPut:
 			l.after(2*l.latency, func() {
 				list, ok := peer.lists[e.Bits]

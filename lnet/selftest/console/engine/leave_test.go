@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/selftest/console/engine"
+	node "ulnet/lnet/selftest/engine"
 	"ulnet/lnet/selftest/wire"
 )
 
@@ -164,5 +166,82 @@ func TestLeaveUnreached(t *testing.T) {
 	}
 	if got := l.must(0, &engine.DeleteGroup{Key: key, Group: "g"}, &engine.DeleteGroup{Key: key, Group: "h"}, &engine.EndSession{Key: key}); len(got) != 0 || l.sent[wire.RemoveSessionService] != 0 {
 		t.Errorf("%+v, %d requests to leave", got, l.sent[wire.RemoveSessionService])
+	}
+}
+
+// TestLeaveJoined: a node joins by itself while the console asks it to make the session. The node counts both, and is
+// asked twice to leave.
+func TestLeaveJoined(t *testing.T) {
+	spec.Covers(t, "ST-24")
+	for name, last := range map[string][]engine.Command{
+		"end":    {&engine.EndSession{Key: key}},
+		"groups": {&engine.DeleteGroup{Key: key, Group: "laptops"}, &engine.DeleteGroup{Key: key, Group: "g"}},
+	} {
+		l := newLab(t, 2, engine.Config{})
+		l.must(0, &engine.NewSession{Key: key, Name: "one", Features: 1})
+		add, _ := l.begin(0, &engine.AddGroup{Key: key, Name: "g", IDs: hostIDs(1)})
+		l.host(1).stepNode(node.Input{Kind: node.Join, ID: 1, Peer: hostID(0), Group: "laptops"})
+		if l.run(time.Second); !add.over || !add.Answers[0].OK() || len(l.states("laptops")) != 1 {
+			t.Fatalf("%s: %+v", name, add)
+		}
+		if l.must(0, last...); l.sent[wire.RemoveSessionService] != 2 || l.host(1).node.Stats().Session != wire.NoSession() {
+			t.Errorf("%s: %d requests to leave, the node has %v", name, l.sent[wire.RemoveSessionService], l.host(1).node.Stats().Session)
+		}
+	}
+}
+
+// makeAs sends host 1 a request for the console's session, from the process of another host.
+func (l *lab) makeAs(from *host, s wire.Session) {
+	l.t.Helper()
+	data, err := (&wire.Message{Header: wire.Header{Features: 1}, ReplyID: 7, Body: &wire.MakeSession{Session: s, Name: "one"}}).AppendBinary(nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.request(from, hostID(1).NID, wire.MakeSessionService, data, func(syscall.Errno) {})
+	l.run(time.Millisecond)
+}
+
+// TestLeaveOthers: other nodes have asked a node to make the console's session, and the node has counted their requests.
+// At the end of the session the console asks it again until it has left or, after three times, says that it keeps the
+// session.
+func TestLeaveOthers(t *testing.T) {
+	spec.Covers(t, "ST-24")
+	for others, want := range map[int]struct {
+		asked  int
+		status syscall.Errno
+	}{3: {4, 0}, 100: {4, syscall.EBUSY}} {
+		l := newLab(t, 3, engine.Config{})
+		l.open(1)
+		s, err := l.host(0).console.Session()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range others {
+			l.makeAs(l.host(2), s.ID)
+		}
+		got := l.do(0, &engine.EndSession{Key: key})
+		if got.err != nil || len(got.Answers) != 1 || got.Answers[0].Status != want.status || l.sent[wire.RemoveSessionService] != want.asked {
+			t.Errorf("%d requests of others: %+v, asked %d times to leave", others, got, l.sent[wire.RemoveSessionService])
+		}
+		if left := l.host(1).node.Stats().Session == wire.NoSession(); left != (want.status == 0) {
+			t.Errorf("%d requests of others: left %t", others, left)
+		}
+	}
+}
+
+// TestLeaveOtherNID: two groups have a node by different NIDs. When one of the groups is deleted, the node keeps the
+// session for the other group, and leaves it at the end.
+func TestLeaveOtherNID(t *testing.T) {
+	spec.Covers(t, "ST-24")
+	l := newLab(t, 2, engine.Config{})
+	other := process("10.2.0.1@tcp")
+	l.hosts[other.NID] = l.host(1)
+	l.open(1)
+	l.must(0, &engine.AddGroup{Key: key, Name: "h", IDs: []nid.ProcessID{other}}, &engine.DeleteGroup{Key: key, Group: "g"})
+	if got := l.host(1).node.Stats().Session; got == wire.NoSession() || l.states("h")[0] != engine.Active {
+		t.Errorf("%v, %v", got, l.states("h"))
+	}
+	if l.must(0, &engine.EndSession{Key: key}); l.host(1).node.Stats().Session != wire.NoSession() {
+		t.Errorf("%+v", l.host(1).node.Stats())
 	}
 }

@@ -62,12 +62,20 @@ func (c *Console) madeSession(s *session, a *Answer, n *node, m *wire.Message) {
 	}
 }
 
+// mostMore is how many REMOVE_SESSION requests a node gets at the end of the session beyond those for the MAKE_SESSION
+// requests that it may have counted.
+const mostMore = 3
+
 // remove asks nodes to leave the session. When they have answered or were given up, it calls the
 // function then. A node that has counted several MAKE_SESSION requests, because their replies were
 // lost, is asked as many times. The answer ESRCH, that the node does not have our session, counts as
 // success (selftest §10). Nodes that are not active get the shortest time to answer: they may be gone.
+//
+// A node that names our session all the same has counted requests that this console does not know of, such as those of
+// another node, or has it by another of its NIDs, too. At the end of the session it is asked again, up to mostMore times,
+// and then reported with EBUSY. Before that the other NID may be in use, so the node keeps the session.
 func (c *Console) remove(o *operation, nodes []*node, then func()) {
-	s := c.session
+	s, more := c.session, map[*node]int{}
 	c.ask(&transaction{
 		of: o, service: wire.RemoveSessionService, nodes: nodes, wait: mostWait, brief: true,
 		request: func(int) (wire.Body, []byte) { return &wire.RemoveSession{Session: s.id}, nil },
@@ -76,7 +84,19 @@ func (c *Console) remove(o *operation, nodes []*node, then func()) {
 				a.Status = 0
 			}
 			n.made = max(n.made-1, 0)
-			return m.Status == wire.OK && a.Session == s.id && n.made > 0
+			switch {
+			case m.Status != wire.OK || a.Session != s.id:
+				return false
+			case n.made > 0:
+				return true
+			case !s.ending:
+				return false
+			case more[n] < mostMore:
+				more[n]++
+				return true
+			}
+			a.Status = syscall.EBUSY
+			return false
 		},
 		then: then,
 	})

@@ -16,7 +16,7 @@ type node struct {
 	members int // number of groups and batches that have the node
 	held    int // number of operations that use the node
 	// made is how many MAKE_SESSION requests the node may have counted: those that were sent and
-	// not refused since the node last said that it does not have this session.
+	// not refused since the node last said that it does not have this session. A request of the node to join counts as one.
 	made    int
 	making  int           // MAKE_SESSION requests under way
 	heard   time.Duration // when the node last answered, or was pinged because it was silent
