@@ -23,8 +23,8 @@ type Figure struct {
 	Max float64 `json:"max"` // highest value of the nodes
 }
 
-// Rates compares the counters of nodes in two answers to [Console.Stat] (selftest §9). Nodes without counters in both
-// are left out. The time between the two samples of a node is the difference of the running times that the node
+// Rates compares the counters of nodes in two answers to [Console.Stat] (selftest §9). Nodes without counters in both,
+// and those that have begun to count anew, as after a restart, are left out. The time between the two samples of a node is the difference of the running times that the node
 // reports. If that has not grown, because the node does not count it or has begun a new session, Rates uses elapsed,
 // the time that the caller has measured.
 func Rates(before, after []Answer, elapsed time.Duration) Traffic {
@@ -35,7 +35,7 @@ func Rates(before, after []Answer, elapsed time.Duration) Traffic {
 	var t Traffic
 	for i := range after {
 		a, b := earlier[after[i].ID], after[i].Stat
-		if a == nil || b == nil {
+		if a == nil || b == nil || anew(a, b) {
 			continue
 		}
 		seconds := elapsed.Seconds()
@@ -55,6 +55,14 @@ func Rates(before, after []Answer, elapsed time.Duration) Traffic {
 		f.Avg /= float64(max(t.Nodes, 1))
 	}
 	return t
+}
+
+// anew reports whether a node has begun to count anew between two samples. Its counters of bytes have 64 bits, and do not
+// wrap. Those of messages may wrap, but hardly between the samples between which the node has begun a new session.
+func anew(a, b *wire.StatReply) bool {
+	session := b.Framework.Running < a.Framework.Running
+	return b.LNet.ReceivedBytes < a.LNet.ReceivedBytes || b.LNet.SentBytes < a.LNet.SentBytes ||
+		session && (b.LNet.Received < a.LNet.Received || b.LNet.Sent < a.LNet.Sent)
 }
 
 // add adds the value of a node; Avg is the sum until all are added.

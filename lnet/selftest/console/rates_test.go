@@ -45,6 +45,26 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestRatesRestart: a node whose counters have begun anew between two samples, as after a restart, is left out, whether
+// it has been in the session for less time than before or not.
+func TestRatesRestart(t *testing.T) {
+	spec.Covers(t, "ST-28")
+	before := []console.Answer{sample(1, 1000, 0, 0, 0, 0), sample(2, 9000, 500, 500, 1<<30, 1<<20)}
+	want := console.Figure{Avg: 10, Min: 10, Max: 10}
+	for name, restarted := range map[string]console.Answer{
+		"received bytes":        sample(2, 100, 510, 510, 0, 1<<21),
+		"sent bytes":            sample(2, 100, 510, 510, 1<<31, 0),
+		"received messages":     sample(2, 100, 10, 510, 1<<31, 1<<21),
+		"sent messages":         sample(2, 100, 510, 10, 1<<31, 1<<21),
+		"longer in the session": sample(2, 20000, 510, 510, 0, 0),
+	} {
+		got := console.Rates(before, []console.Answer{sample(1, 2000, 10, 10, 10, 10), restarted}, time.Second)
+		if got != (console.Traffic{Nodes: 1, Received: want, Sent: want, ReceivedBytes: want, SentBytes: want}) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // recordedStats returns the counters of a node in all replies of a recording.
 func recordedStats(t *testing.T, file string, id nid.ProcessID) (list [][]console.Answer) {
 	t.Helper()
