@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ulnet/lnet/nid"
+	"ulnet/lnet/recovery"
 	"ulnet/lnet/wire"
 )
 
@@ -135,10 +136,14 @@ func (n *Node) know(known *Peer, ids []nid.NID) {
 			names = append(names, n.names(id)...)
 		}
 	}
-	for _, p := range n.paths(ids, func() { n.peers.learn(known, ids, n.cfg.Clock.Now()) }) {
+	var back []nid.NID
+	for _, p := range n.paths(ids, func() { back = n.peers.learn(known, ids, n.cfg.Clock.Now()) }) {
 		p.know(known)
 	}
 	n.learnGateways(ids)
+	for _, id := range back {
+		n.tellRecovery(recovery.Input{Kind: recovery.Heard, Target: recovery.Target{NID: id}})
+	}
 	if len(names) > 0 {
 		slices.SortFunc(names, nid.NID.Compare)
 		review(n.watches.of(slices.Compact(names)), ErrMoved)

@@ -12,6 +12,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
+	"ulnet/lnet/recovery"
 	"ulnet/lnet/wire"
 )
 
@@ -53,6 +54,9 @@ func (ni *NI) SetLink(down error) {
 	if down != nil {
 		ni.node.moveWaiting(ni)
 		ni.withdraw()
+	} else {
+		// The pings while the link was down proved nothing about the NI, and may be far apart by now.
+		ni.tellHealth(recovery.Heard)
 	}
 	ni.node.tellNIWatchers()
 }

@@ -180,9 +180,9 @@ func (t *peerTable) knownAs(id nid.NID) *Peer {
 	return t.known[id]
 }
 
-// learn stores what discovery knows of some NIDs; nil: it knows nothing any more. The caller
-// holds t.mu.
-func (t *peerTable) learn(known *Peer, ids []nid.NID, now time.Duration) {
+// learn stores what discovery knows of some NIDs; nil: it knows nothing any more. The result is that of
+// learnRails. The caller holds t.mu.
+func (t *peerTable) learn(known *Peer, ids []nid.NID, now time.Duration) (back []nid.NID) {
 	for _, id := range ids {
 		if known != nil {
 			t.known[id] = known
@@ -190,7 +190,7 @@ func (t *peerTable) learn(known *Peer, ids []nid.NID, now time.Duration) {
 			delete(t.known, id)
 		}
 	}
-	t.learnRails(known, ids, now)
+	return t.learnRails(known, ids, now)
 }
 
 // setDiscovering turns discovery on or off for new peers and returns the present peers.

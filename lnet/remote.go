@@ -55,8 +55,9 @@ func (t *peerTable) release(id nid.NID) {
 	}
 }
 
-// learnRails updates the remotes of the NIDs that learn has stored. The caller holds t.mu.
-func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) {
+// learnRails updates the remotes of the NIDs that learn has stored. It returns those that were down and are up again,
+// and whose health is reduced. The caller holds t.mu.
+func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) (back []nid.NID) {
 	if known == nil {
 		for _, id := range ids {
 			if r := t.remotes[id]; r != nil {
@@ -65,7 +66,7 @@ func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) {
 				t.release(id)
 			}
 		}
-		return
+		return nil
 	}
 	var rails []*path.Remote
 	for _, there := range known.NIs {
@@ -73,7 +74,9 @@ func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) {
 			continue
 		}
 		r := t.remote(there.NID)
-		r.say(there.Status, now)
+		if up := r.say(there.Status, now); up && r.Health() < path.MaxHealth {
+			back = append(back, there.NID)
+		}
 		rails = append(rails, &r.Remote)
 	}
 	peer := path.NewPeer(known.Flags.Has(PeerMultiRail), rails...)
@@ -83,6 +86,7 @@ func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) {
 	for _, r := range rails {
 		r.SetPeer(peer)
 	}
+	return back
 }
 
 // aliveAfter is an interval that begins when a node reports that one of its own NIDs is down. A message
@@ -90,18 +94,19 @@ func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) {
 // arrives earlier may have been in flight before the report.
 const aliveAfter = time.Second
 
-// say stores the status that the node of r's NID reports for that NID. Only a change of the status
-// has an effect, see heard. The caller holds the table's lock.
-func (r *remote) say(s wire.Status, now time.Duration) {
+// say stores the status that the node of r's NID reports for that NID, and reports whether the NID was down and is up
+// again. Only a change of the status has an effect, see heard. The caller holds the table's lock.
+func (r *remote) say(s wire.Status, now time.Duration) (up bool) {
 	was := r.told
 	r.told = s
 	switch {
 	case s != wire.StatusDown:
-		r.SetDown(false)
+		return r.SetDown(false)
 	case was != wire.StatusDown:
 		r.since.Store(int64(now))
 		r.SetDown(true)
 	}
+	return false
 }
 
 // heard is called when a message has come from a NID that its node reports as down. If that is more

@@ -1,9 +1,11 @@
 package discovery_test
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
@@ -42,5 +44,29 @@ func TestRecovers(t *testing.T) {
 	clock.advance(w, 4*time.Second)
 	if h, r := health(a, here), a.agent.Recovery(); h != path.MaxHealth || len(r.Local) > 0 || r.Stats.Pings != 2 {
 		t.Errorf("health %d of the own NI, %+v; want two pings", h, r)
+	}
+}
+
+// TestRecoversWithLink (HV-10): an NI of the node that is not well gets no answer for so long that its pings are far
+// apart. When its link has been down and is up again, it is pinged at once, and is well again.
+func TestRecoversWithLink(t *testing.T) {
+	spec.Covers(t, "HV-10")
+	w, clock, a, _, second := newRails(t)
+	w.refuse = func(m *lnd.Message) error {
+		if m.Header.SrcNID == second.NID() {
+			return syscall.EHOSTUNREACH
+		}
+		return nil
+	}
+	if err := a.table.Node().SetNIHealth(second.NID(), 850); err != nil {
+		t.Fatal(err)
+	}
+	clock.advance(w, 80*time.Second) // pinged 1, 3, 7, 15, 31, 63 and 123 s after its health fell
+	w.refuse = nil
+	second.SetLink(errUnplugged)
+	second.SetLink(nil)
+	clock.advance(w, 4*time.Second)
+	if h, _, _ := a.table.Node().Condition(recovery.Target{NID: second.NID(), Local: true}); h != path.MaxHealth {
+		t.Errorf("health %d after the link was up for 4 s", h)
 	}
 }

@@ -16,7 +16,8 @@
 // The choice of paths avoids an NI with low health, so that it carries no messages and could
 // not recover by itself. So every NI below 1000 is pinged, 1 s after its health fell, then
 // after 2, 4, 8, … s. An answer raises health like any message that arrives, and the back-off
-// begins anew.
+// begins anew. It also begins anew when the link of an NI is up again, or the node of a peer NI
+// reports that the NI is.
 //
 // A peer NI is pinged itself, by whichever local NI is best. A local NI pings a peer that was
 // heard through it. In LNet the NI pings its own NID. On Linux such a message goes through the

@@ -52,7 +52,7 @@ type Kind uint8
 const (
 	Timer Kind = iota // the wake time has come
 	Hurt              // the health of Target has fallen
-	Heard             // the health of Target has risen, because a message arrived or was sent
+	Heard             // a message of Target arrived or was sent, or its link or status is up again
 	Ended             // the ping of Target has ended, answered or not
 	Set               // the Settings have changed
 )
