@@ -19,10 +19,14 @@ type Settings struct {
 	MaxInterval time.Duration
 }
 
-// defaultMaxInterval has the kernel's value.
-const defaultMaxInterval = 900 * time.Second
+// The kernel's intervals.
+const (
+	firstInterval      = time.Second
+	defaultMaxInterval = 900 * time.Second
+)
 
-// Bounds of the machine; local policy.
+// Bounds of the machine; local policy. NIs of this node and those of peers have separate ones, so that however many
+// peers are dead, an NI of this node is pinged in time.
 const (
 	maxTargets = 4096
 	maxPings   = 64 // most pings in progress
@@ -101,13 +105,20 @@ type entry struct {
 	heard   time.Duration
 }
 
+// load counts what is bounded.
+type load struct {
+	targets int // entries
+	pings   int // pings in progress
+}
+
 // Machine decides when NIs that are not well are pinged. It fulfils
 // machine.Machine[Input, Output].
 type Machine struct {
 	settings Settings
 	entries  map[Target]*entry
 	due      machine.Deadlines[*entry]
-	pinging  int
+	own      load // that of the NIs of this node
+	peers    load // that of peer NIs
 	stats    Stats
 }
 
@@ -143,23 +154,32 @@ func (m *Machine) changed(now time.Duration, in Input) {
 		e.heard = max(e.heard, in.LastHeard)
 		if in.Kind == Heard {
 			e.count = 0
-			m.due.Set(&e.due, min(e.due.At(), now+m.interval(0)))
+			m.due.Set(&e.due, min(e.due.At(), now+m.interval(e)))
 		}
 	case !in.Target.Local && in.LastHeard < 0:
 		m.stats.Unheard++
-	case len(m.entries) >= maxTargets:
+	case m.load(in.Target).targets >= maxTargets:
 		m.stats.Full++
 	default:
 		e = &entry{Target: in.Target, heard: in.LastHeard}
 		e.due.Of = e
 		m.entries[in.Target] = e
-		m.due.Set(&e.due, now+m.interval(0))
+		m.load(in.Target).targets++
+		m.due.Set(&e.due, now+m.interval(e))
 	}
+}
+
+// load returns the load to which a target belongs.
+func (m *Machine) load(t Target) *load {
+	if t.Local {
+		return &m.own
+	}
+	return &m.peers
 }
 
 // ended notes that a ping has ended.
 func (m *Machine) ended(in Input) {
-	m.pinging--
+	m.load(in.Target).pings--
 	e := m.entries[in.Target]
 	if e == nil {
 		return
@@ -172,32 +192,33 @@ func (m *Machine) ended(in Input) {
 
 // ping appends a ping of e, whose turn has come.
 func (m *Machine) ping(now time.Duration, e *entry, out *Output) {
-	switch {
+	switch l := m.load(e.Target); {
 	case !e.Local && m.settings.Limit > 0 && now-e.heard > m.settings.Limit:
 		m.stats.GivenUp++
 		m.forget(e)
-	case e.pinging || m.pinging >= maxPings:
-		m.due.Set(&e.due, now+m.interval(0))
+	case e.pinging || l.pings >= maxPings:
+		m.due.Set(&e.due, now+firstInterval)
 	default:
 		e.pinging = true
 		e.count++
-		m.pinging++
+		l.pings++
 		m.stats.Pings++
 		out.Pings = append(out.Pings, e.Target)
-		m.due.Set(&e.due, now+m.interval(e.count))
+		m.due.Set(&e.due, now+m.interval(e))
 	}
 }
 
-// interval returns the time to the next ping after count pings (lnet_get_next_recovery_ping).
-func (m *Machine) interval(count int) time.Duration {
+// interval returns the time to the next ping after e.count pings (lnet_get_next_recovery_ping).
+func (m *Machine) interval(e *entry) time.Duration {
 	most := cmp.Or(m.settings.MaxInterval, defaultMaxInterval)
-	return min(time.Second<<min(count, 20), most)
+	return min(firstInterval<<min(e.count, 20), most)
 }
 
 func (m *Machine) forget(e *entry) {
 	if e != nil {
 		m.due.Clear(&e.due)
 		delete(m.entries, e.Target)
+		m.load(e.Target).targets--
 	}
 }
 

@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,5 +146,31 @@ func TestBounds(t *testing.T) {
 	}
 	if b.run(time.Minute); under != maxPings {
 		t.Errorf("%d pings under way, want %d", under, maxPings)
+	}
+}
+
+// TestOwnBesideDead (HV-10): an NI of this node is pinged in time, however many peers are dead: their pings, which take
+// long to fail, are all that may be in progress, and their NIs are all that may be recovered.
+func TestOwnBesideDead(t *testing.T) {
+	spec.Covers(t, "HV-10")
+	b := newBench(t, Settings{})
+	var own []time.Duration
+	b.answer = func(target Target) {
+		if target == mine {
+			own = append(own, b.now)
+			b.step(Input{Kind: Ended, Target: mine})
+		}
+	}
+	for i := range maxTargets + 1 {
+		b.step(Input{Kind: Hurt, Target: Target{NID: nid.FromNumber(peer.NID.Net(), uint32(i))}})
+	}
+	b.run(10 * time.Second)
+	if b.Stats().Full != 1 || b.Stats().Pings != maxPings {
+		t.Fatalf("%+v, want one NI too many and %d pings", b.Stats(), maxPings)
+	}
+	b.step(Input{Kind: Hurt, Target: mine})
+	b.run(20 * time.Second)
+	if want := []time.Duration{11 * time.Second, 13 * time.Second, 17 * time.Second}; !slices.Equal(own, want) {
+		t.Errorf("own NI pinged at %v, want %v", own, want)
 	}
 }
