@@ -20,7 +20,10 @@
 // reports that the NI is.
 //
 // A peer NI is pinged itself, by whichever local NI is best. A local NI pings a peer that was
-// heard through it. In LNet the NI pings its own NID. On Linux such a message goes through the
-// host's loopback and proves nothing about the link. Also, a node that accepts messages from
-// itself over the wire would accept forged ones.
+// heard through it, once a minute at
+// least, because most peers do not know before that the NI works again.
+//
+// In LNet a local NI pings its own NID. On Linux such a message goes through the host's loopback and
+// proves nothing about the link. Also, a node that accepts messages from itself over the wire would
+// accept forged ones.
 package recovery

@@ -15,7 +15,7 @@ type Settings struct {
 	// 0: without end.
 	Limit time.Duration
 	// MaxInterval bounds the time between two pings (lnet_max_recovery_ping_interval);
-	// 0 means 900 s.
+	// 0 means 900 s. An NI of this node is pinged once a minute at least.
 	MaxInterval time.Duration
 }
 
@@ -31,6 +31,11 @@ const (
 	maxTargets = 4096
 	maxPings   = 64 // most pings in progress
 )
+
+// maxOwnInterval bounds the time between two pings of an NI of this node; local policy. There are few such NIs, and
+// an NI that works again but is not known to is lost to all peers. In LNet such an NI is back after a few seconds,
+// because it pings itself.
+const maxOwnInterval = time.Minute
 
 // Target is an NI whose health is reduced.
 type Target struct {
@@ -211,6 +216,9 @@ func (m *Machine) ping(now time.Duration, e *entry, out *Output) {
 // interval returns the time to the next ping after e.count pings (lnet_get_next_recovery_ping).
 func (m *Machine) interval(e *entry) time.Duration {
 	most := cmp.Or(m.settings.MaxInterval, defaultMaxInterval)
+	if e.Local {
+		most = min(most, maxOwnInterval)
+	}
 	return min(firstInterval<<min(e.count, 20), most)
 }
 

@@ -65,7 +65,8 @@ func (b *bench) want(pings string) {
 }
 
 // TestBackOff (HV-10): an NI that is not well is pinged at growing intervals, up to the longest one. A
-// message raises its health and begins the back-off anew, until the health is whole.
+// message raises its health and begins the back-off anew, until the health is whole. An NI of this node is pinged once
+// a minute at least.
 func TestBackOff(t *testing.T) {
 	spec.Covers(t, "HV-10")
 	for _, target := range []Target{mine, peer} {
@@ -82,9 +83,13 @@ func TestBackOff(t *testing.T) {
 		b.want("")
 	}
 	b := newBench(t, Settings{})
-	b.step(Input{Kind: Hurt, Target: mine})
+	b.step(Input{Kind: Hurt, Target: peer})
 	b.run(4000 * time.Second)
 	b.want("1 3 7 15 31 63 127 255 511 1023 1923 2823 3723")
+	b = newBench(t, Settings{})
+	b.step(Input{Kind: Hurt, Target: mine})
+	b.run(250 * time.Second)
+	b.want("1 3 7 15 31 63 123 183 243")
 }
 
 // TestPingEnds: a ping that restores the health ends the recovery, and during a ping there is
