@@ -296,31 +296,6 @@ func (c *contacts) heard() time.Duration {
 	return last
 }
 
-// Witness returns a NID whose answers show that an NI of this node is well: a NID that was
-// heard through that NI. It returns the healthiest of these and, of equally healthy ones, the
-// one that was heard last.
-func (n *Node) Witness(local nid.NID) (id nid.NID, ok bool) {
-	ni := n.niByNID(local)
-	if ni == nil {
-		return id, false
-	}
-	best, heard := -1, time.Duration(-1)
-	for _, p := range n.peers.all() {
-		if p.ni != ni {
-			continue
-		}
-		k := p.contacts.find(nid.LustrePID)
-		if k == nil {
-			continue
-		}
-		at, some := k.heard.load()
-		if h := p.remote.Health(); some && (h > best || h == best && at > heard) {
-			id, best, heard, ok = p.nid, h, at, true
-		}
-	}
-	return id, ok
-}
-
 // SetNIHealth sets the health of an NI of this node, 0 to 1000. ENOENT: there is none.
 func (n *Node) SetNIHealth(id nid.NID, value int) error {
 	ni := n.niByNID(id)

@@ -105,7 +105,7 @@ func (r *recoverer) ping(t recovery.Target) {
 	to, from := t.NID, nid.NID{}
 	if t.Local && ok {
 		from = t.NID
-		to, ok = r.node.Witness(t.NID)
+		to, ok = r.node.Witness(t.NID, r.unanswered(t))
 	}
 	if !ok || health == path.MaxHealth {
 		r.input(recovery.Input{Kind: recovery.Ended, Target: t})
@@ -126,6 +126,13 @@ func (r *recoverer) ping(t recovery.Target) {
 	if current && closed {
 		p.Cancel(syscall.ESHUTDOWN)
 	}
+}
+
+// unanswered returns how many pings of a target got no answer before the present one, which the machine has counted.
+func (r *recoverer) unanswered(t recovery.Target) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(r.machine.Of(t).Count-1, 0)
 }
 
 // ended is called when a recovery ping has ended. It need not raise the health of the NIs: the

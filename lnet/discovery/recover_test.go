@@ -7,9 +7,11 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
 	"ulnet/lnet/recovery"
+	"ulnet/lnet/wire"
 )
 
 // TestRecovers shows HV-10 and HV-11 on whole nodes: a NID of a peer that is not well gets pings until it is well. An
@@ -44,6 +46,34 @@ func TestRecovers(t *testing.T) {
 	clock.advance(w, 4*time.Second)
 	if h, r := health(a, here), a.agent.Recovery(); h != path.MaxHealth || len(r.Local) > 0 || r.Stats.Pings != 2 {
 		t.Errorf("health %d of the own NI, %+v; want two pings", h, r)
+	}
+}
+
+// TestRecoversBesideDead (HV-10): the node that was heard last through an NI is dead. The NI, which is not well, also pings
+// the other node that was heard through it, and is well again.
+func TestRecoversBesideDead(t *testing.T) {
+	spec.Covers(t, "HV-10")
+	w, clock, a, b, second := newRails(t)
+	c := w.node(discovery.Config{}, "10.0.0.3@tcp")
+	for _, n := range []*node{b, c} {
+		var failed error
+		discovery.StartPing(n.table, nid.ProcessID{NID: second.NID(), PID: nid.LustrePID}, discovery.PingOptions{},
+			func(_ wire.PingInfo, err error) { failed = err })
+		clock.advance(w, time.Second)
+		if failed != nil {
+			t.Fatal(failed)
+		}
+	}
+	delete(w.ports, nid.MustParse("10.0.0.3@tcp"))
+	if to, _ := a.table.Node().Witness(second.NID(), 0); to.String() != "10.0.0.3@tcp" {
+		t.Fatalf("the NI asks %v first, want the dead node", to)
+	}
+	if err := a.table.Node().SetNIHealth(second.NID(), 900); err != nil {
+		t.Fatal(err)
+	}
+	clock.advance(w, 20*time.Second)
+	if h, _, _ := a.table.Node().Condition(recovery.Target{NID: second.NID(), Local: true}); h != path.MaxHealth {
+		t.Errorf("health %d after 20 s", h)
 	}
 }
 

@@ -20,7 +20,7 @@
 // reports that the NI is.
 //
 // A peer NI is pinged itself, by whichever local NI is best. A local NI pings a peer that was
-// heard through it, once a minute at
+// heard through it and, if that does not answer, the next time another one. It does so once a minute at
 // least, because most peers do not know before that the NI works again.
 //
 // In LNet a local NI pings its own NID. On Linux such a message goes through the host's loopback and
