@@ -3,14 +3,12 @@ package lnet
 import (
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
 	"ulnet/lnet/recovery"
 	"ulnet/lnet/wire"
@@ -107,25 +105,22 @@ func (ni *NI) withdraw() {
 	if !ok {
 		return
 	}
-	var others []nid.Net
-	for _, o := range *ni.node.nis.Load() {
-		if o != ni && !o.isLo() && !o.Link().Down {
-			others = append(others, o.cfg.Net)
-		}
-	}
-	w.Withdraw(func(lm *lnd.Message) bool { return owner(lm).mayLeaveBy(others) })
+	v := ni.node.view.Load()
+	w.Withdraw(func(lm *lnd.Message) bool { return owner(lm).hasPath(v.Table) })
 }
 
-// mayLeaveBy reports whether m may leave by an NI on one of some nets.
-func (m *Message) mayLeaveBy(nets []nid.Net) bool {
-	if m.Source.IsValid() || m.Group != 0 || m.peer == nil || m.kind() != path.Request {
+// hasPath reports whether a request that a driver has would find a path by an NI whose link is up, if its path were
+// chosen now. It takes no lock, and so does not know the rails of a node beyond a gateway.
+func (m *Message) hasPath(t *path.Table) bool {
+	q := path.Query{Source: m.Source, Dest: m.Header.DestNID, Kind: m.kind()}
+	if m.Group != 0 || m.peer == nil || q.Kind != path.Request && q.Kind != path.Reserved {
 		return false
 	}
-	if slices.Contains(nets, m.peer.nid.Net()) {
-		return true
+	if q.Dest == m.peer.nid {
+		q.To = &m.peer.remote.Remote
 	}
-	p := m.peer.remote.Peer()
-	return p != nil && p.MultiRail && slices.ContainsFunc(p.Nets, func(n *path.Net[*path.Remote]) bool { return slices.Contains(nets, n.ID()) })
+	c, err := path.Choose(t, &q)
+	return err == nil && !c.Local.Down()
 }
 
 // sayLink logs that the link has changed.
