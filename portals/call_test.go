@@ -169,7 +169,7 @@ func TestOperationTimeout(t *testing.T) {
 	spec.Covers(t, "PT-34")
 	for name, c := range map[string]struct {
 		// p: PUT with ACK, g: GET, both with a timeout of 3 s; q: PUT with ACK, 1 s; s: sent, f: failed; a:
-		// answer to the latest operation; u: unlink; digit: so many seconds pass.
+		// answer to the latest operation; u: unlink; digit: so many seconds pass; z: the process is stopped for 9 s.
 		steps string
 		want  []string
 		late  uint64
@@ -188,6 +188,11 @@ func TestOperationTimeout(t *testing.T) {
 		"the nearer one first":     {"ps qs 9", []string{"0s SEND", "0s SEND", "1s ACK connection timed out", "3s ACK connection timed out"}, 2},
 		"one of two is answered":   {"ps 1 gs a 9", []string{"0s SEND", "1s SEND", "1s REPLY", "3s ACK connection timed out"}, 1},
 		"two at once":              {"pspsps 9", []string{"0s SEND", "0s SEND", "0s SEND", "3s ACK connection timed out", "3s ACK connection timed out", "3s ACK connection timed out"}, 3},
+		"stopped, and answered":    {"gs z 0 a 9", []string{"0s SEND", "9s REPLY"}, 0},
+		"stopped, no answer":       {"gs z 9", []string{"0s SEND", "9.5s REPLY connection timed out"}, 1},
+		"stopped, another begins":  {"gs z 0 qs 9", []string{"0s SEND", "9s SEND", "9.5s REPLY connection timed out", "10s ACK connection timed out"}, 2},
+		"stopped twice":            {"gs z 0 z 0 a 9", []string{"0s SEND", "18s REPLY"}, 0},
+		"stopped all the time":    {"gs z 0 z 0 z 0 z 0 z 0", []string{"0s SEND", "45s REPLY connection timed out"}, 1},
 		"again after all had left": {"ps a 5 ps 9", []string{"0s SEND", "0s ACK", "5s SEND", "8s ACK connection timed out"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -326,6 +331,8 @@ func (h *harness) callStep(net *network, clock *fakeClock, md portals.MDHandle, 
 		}
 	case 'a':
 		err = net.arrive(answer, nil)
+	case 'z':
+		clock.now += 9 * time.Second // timers that are due meanwhile run afterwards
 	default:
 		h.timedStep(net, clock, md, step)
 	}

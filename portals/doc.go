@@ -81,8 +81,10 @@
 //
 // A REPLY is in time, for this and for a Timeout, if it begins to arrive in time. From then on the
 // driver writes into the MD's memory, and its own timeout for a peer that sends no more applies
-// (sock_timeout with TCP). The REPLY event, and the last event after an MDUnlink, come when the
-// driver has ended: no event hands over memory that is still written to.
+// (sock_timeout with TCP). An answer also is in time for a Timeout if it came while this process was
+// stopped: the driver has half a second to read it when the process goes on. The REPLY event, and
+// the last event after an MDUnlink, come when the driver has ended: no event hands over memory that
+// is still written to.
 //
 // Errors of calls carry Linux's errno values
 // (errors.Is with syscall.ENOENT and so on), under the names of the C API.

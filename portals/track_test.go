@@ -57,7 +57,7 @@ func (c *fakeClock) advance(d time.Duration) {
 	for len(c.timers) > 0 && c.timers[0].at <= end {
 		due := c.timers[0]
 		c.timers = c.timers[1:]
-		c.now = due.at
+		c.now = max(c.now, due.at) // later than due.at after a pause
 		due.f()
 	}
 	c.now = end
