@@ -34,7 +34,7 @@ type Ticket struct {
 type Neighbour struct {
 	limit   int // number of router credits
 	used    int // number of router credits in use
-	extra   int // extra credits in use, for messages to next hops that have stalled; at most limit
+	extra   int // extra credits in use, for messages to next hops that have stalled; above limit by messages under way alone, see Ledger.moveCredits
 	lowest  int // fewest credits so far; if negative: minus the most messages that waited
 	waiting list
 	paidOff time.Duration // when the debt of the neighbour will be paid off, see Ledger.charge; past: it has none

@@ -21,11 +21,11 @@
 // buffers for all others; local policy.
 //
 // A next hop to which no message has left for StallTime, although some are under way, has
-// stalled. The messages under way to it give their router credits back and take extra credits
-// instead, of which each sender has as many as it has router credits. Further messages to that
-// next hop are refused if their sender has no extra credit left. So a node that does not accept
-// its answers does not prevent its servers from answering other nodes. Local policy: kernels
-// let the server wait.
+// stalled. All messages under way to it give their router credits back and take extra credits
+// instead. Further messages to that next hop take extra credits, too, and are refused if their sender has
+// as many of these in use as it has router credits. So nodes that do not accept their answers do not prevent
+// their servers from answering other nodes while buffers are free, however many such nodes there are. Local
+// policy: kernels let the server wait.
 //
 // A message whose payload arrives keeps its buffer from others while another sender, which is not slow, waits for a
 // buffer of its class or for the share of its next hop. Its sender is charged for that time, except for the first

@@ -5,7 +5,7 @@ import "fmt"
 // invariants checks that the sums of l agree with all tickets.
 func (l *Ledger) invariants(neighbours []*Neighbour, tickets []*Ticket) error {
 	var rooms [bufferClasses]room
-	used, extra := map[*Neighbour]int{}, map[*Neighbour]int{}
+	used, extra, early := map[*Neighbour]int{}, map[*Neighbour]int{}, map[*Neighbour]int{} // early: extra credits of messages that have not departed
 	held := map[*Neighbour]*[bufferClasses]int{}
 	for _, n := range neighbours {
 		held[n] = new([bufferClasses]int)
@@ -33,6 +33,9 @@ func (l *Ledger) invariants(neighbours []*Neighbour, tickets []*Ticket) error {
 				extra[t.from]++
 			} else {
 				used[t.from]++
+			}
+			if t.extra && t.in != &t.to.out {
+				early[t.from]++
 			}
 		case t.in == &l.settled:
 		default:
@@ -62,8 +65,8 @@ func (l *Ledger) invariants(neighbours []*Neighbour, tickets []*Ticket) error {
 		if n.used != used[n] || n.extra != extra[n] || n.held != *held[n] {
 			return fmt.Errorf("neighbour %d has %d + %d credits in use and %v buffers, not %d + %d and %v", i, n.used, n.extra, n.held, used[n], extra[n], *held[n])
 		}
-		if n.used > n.limit || n.extra > n.limit {
-			return fmt.Errorf("neighbour %d has %d + %d of %d credits", i, n.used, n.extra, n.limit)
+		if n.used > n.limit || early[n] > n.limit {
+			return fmt.Errorf("neighbour %d has %d of %d credits, and %d extra ones of messages that have not departed", i, n.used, n.limit, early[n])
 		}
 	}
 	return nil

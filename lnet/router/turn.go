@@ -124,28 +124,34 @@ func (l *Ledger) Check(now time.Duration) (again bool) {
 	return again
 }
 
-// findStalled finds the next hops for which nothing has left in StallTime. At most StallTime/4 of the time since
-// the last Check counts: if more has passed, the process was suspended or had no processor, and could not notice
-// that messages left.
+// findStalled finds the next hops for which nothing has left in StallTime, and gives the router credits of the messages
+// under way to them back. At most StallTime/4 of the time since the last Check counts: if more has passed, the process
+// was suspended or had no processor, and could not notice that messages left.
 func (l *Ledger) findStalled(now time.Duration) {
 	for _, to := range l.busy {
 		to.still += min(now-max(to.movedAt, l.checked), StallTime/4)
-		if !to.stalled && to.still >= StallTime {
+		if to.still < StallTime {
+			continue
+		}
+		if !to.stalled {
 			to.stalled = true
 			l.stalls++
-			l.moveCredits(to)
 		}
+		l.moveCredits(to)
 	}
 }
 
-// moveCredits gives credits back to senders whose messages are under way to a stalled next hop.
-// Each such message takes an extra credit instead, as long as its sender has one left.
+// moveCredits gives the router credits of all messages under way to a stalled next hop back to their senders. Each such
+// message takes an extra credit instead, even if its sender has none left: several next hops may stall, one of them
+// several times, and must not take all router credits of the sender together. These messages have their buffers
+// already, whose number the shares of next hops bound. Each Check calls it anew, because a message whose payload was still
+// arriving when the next hop stalled departs later.
 func (l *Ledger) moveCredits(to *Neighbour) {
 	for t := to.out.head; t != nil; t = t.next {
-		if from := t.from; !t.extra && from.extra < from.limit {
+		if !t.extra {
 			t.extra = true
-			from.extra++
-			from.used--
+			t.from.extra++
+			t.from.used--
 		}
 	}
 	for t := to.out.head; t != nil; t = t.next {
