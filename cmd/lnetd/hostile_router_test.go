@@ -224,37 +224,47 @@ func (f *midway) bulk() time.Duration {
 	return time.Since(begin)
 }
 
-// takesNothing: a node sends 64 MiB to a node that reads nothing, and messages to another node.
-// The 64 MiB occupy credits and buffers. The messages to the other node arrive all the same,
-// and after a second at most they take no longer than without the other traffic.
+// takesNothing: a node sends 64 MiB to each of two nodes that read nothing, and then messages to another node. Those of the
+// 64 MiB that are under way occupy buffers, but no credits after a second: the messages to the other node arrive before
+// they time out, and take no longer than without the other traffic.
 func takesNothing(t *testing.T, commands lnetdtest.Commands) {
 	f := newMidway(t, commands)
 	spec.Covers(t, "RO-13")
 	alone := f.median(f.near, f.far, trips)
-	stuck := f.end("127.0.0.66@tcp1")
-	written := make(chan error, 1)
+	drops := uint64(0)
+	for i := range 2 {
+		stuck := f.end(fmt.Sprintf("127.0.0.%d@tcp1", 66+i))
+		written := f.write(append(f.near.put(stuck, wire.MaxPayload), make([]byte, wire.MaxPayload)...), 64)
+		f.daemon.Until(reaction, "a drop for a next hop that takes nothing", func() bool {
+			return f.daemon.Status().Stats.DropReasons[lnet.NextHopStalled.String()] > drops
+		})
+		if err := <-written; err != nil {
+			t.Fatal(err)
+		}
+		drops = f.daemon.Status().Stats.DropReasons[lnet.NextHopStalled.String()]
+	}
+	if beside := f.median(f.near, f.far, trips); delayed(beside, alone) {
+		t.Errorf("a message takes %v beside those to nodes that take nothing, %v without", beside, alone)
+	}
+	// Messages to both nodes are still under way: those to the other node did not wait for their time-out.
+	if s := f.daemon.Router().Buffers; s.Stalls != 2 || s.Large.Memory <= 8*wire.MaxPayload || s.Large.Memory > 24*wire.MaxPayload {
+		t.Errorf("%+v", s)
+	}
+}
+
+// write sends a message of the near node so many times, and tells when it has.
+func (f *midway) write(message []byte, times int) (written <-chan error) {
+	end := make(chan error, 1)
 	go func() {
-		message := append(f.near.put(stuck, wire.MaxPayload), make([]byte, wire.MaxPayload)...)
-		for range 64 {
+		for range times {
 			if _, err := f.near.conns[2].Write(message); err != nil {
-				written <- err
+				end <- err
 				return
 			}
 		}
-		written <- nil
+		end <- nil
 	}()
-	f.daemon.Until(reaction, "a drop for a next hop that takes nothing", func() bool {
-		return f.daemon.Status().Stats.DropReasons[lnet.NextHopStalled.String()] > 0
-	})
-	if err := <-written; err != nil {
-		t.Fatal(err)
-	}
-	if beside := f.median(f.near, f.far, trips); delayed(beside, alone) {
-		t.Errorf("a message takes %v beside those to a node that takes nothing, %v without", beside, alone)
-	}
-	if s := f.daemon.Router().Buffers; s.Stalls != 1 || s.Large.Memory > 16*wire.MaxPayload {
-		t.Errorf("%+v", s)
-	}
+	return end
 }
 
 // spoofed: messages that this router must not forward are dropped, and counted by their reasons.
