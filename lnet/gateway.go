@@ -155,6 +155,7 @@ func (n *Node) changeRoutes(change func(*gateways) error) error {
 	n.SetRoutes(paths)
 	g.index(n)
 	n.learnedGateways(g.all())
+	review(n.watches.all(), errNoRoute) // learnedGateways reviews them only if one of the routes that are left comes up or goes down
 	n.tellRouteWatchers()
 	return err
 }

@@ -1,9 +1,11 @@
 package lnet_test
 
 import (
+	"errors"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
@@ -67,5 +69,43 @@ func TestGatewayOtherNet(t *testing.T) {
 	w.routes(peer1, routing)
 	if r := w.node.Routes()[0]; r.Alive {
 		t.Errorf("the gateway has lost the NID: %+v", r.State)
+	}
+}
+
+// TestLastRouteRemoved: a watcher of a process behind a gateway is told when the last route to the net of the process that is
+// alive is removed, and when there is one again.
+func TestLastRouteRemoved(t *testing.T) {
+	spec.Covers(t, "RT-18")
+	for name, others := range map[string][]route.Route{
+		"no route is left":                       nil,
+		"one that is down is left":               {route.New(tcp1, peerC)},
+		"the gateway has a route to another net": {route.New(peer2.Net(), peerA)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRouted(t)
+			if err := r.node.AddRoutes(others); err != nil {
+				t.Fatal(err)
+			}
+			r.routes(peerA, routing, wire.NIStatus{NID: gwFar, Status: wire.StatusUp})
+			r.node.GatewayChecked(peerC, syscall.ETIMEDOUT)
+			var told []lnet.PeerChange
+			stop := r.node.WatchPeer(alive1, func(c lnet.PeerChange) { told = append(told, c) })
+			defer stop()
+			d := from(peerA, peer1)
+			d.ReceivedAt = r.node.Clock().Now() + time.Second
+			r.arrives(r.ni, d)
+			if err := r.node.DeleteRoute(tcp1, peerA); err != nil {
+				t.Fatal(err)
+			}
+			if len(told) != 2 || told[1].Up || !errors.Is(told[1].Cause, syscall.EHOSTUNREACH) {
+				t.Fatalf("told %+v, want that no route is left", told)
+			}
+			if err := r.node.AddRoute(route.New(tcp1, peerA)); err != nil {
+				t.Fatal(err)
+			}
+			if len(told) != 3 || !told[2].Up {
+				t.Errorf("told %+v, want that it is up again", told)
+			}
+		})
 	}
 }

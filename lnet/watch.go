@@ -34,7 +34,7 @@ type PeerChange struct {
 // most one down and one up, so that an interruption, however short, is always reported.
 //
 // f runs without locks in the goroutine that caused the change: a goroutine of the driver, one
-// that calls WatchPeer, or one that calls a method which changes peers or NIs. f must not
+// that calls WatchPeer, or one that calls a method which changes peers, NIs or routes. f must not
 // block, and a caller of any of these methods must hold no lock that f takes. A call that has
 // begun may outlast stop, which does not wait and may be called from f.
 //
