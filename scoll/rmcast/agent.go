@@ -35,7 +35,8 @@ type Certain interface {
 	// Ended reports whether a death that Watch has reported is certain: most nodes of a fixed set, the same on all
 	// nodes, consider the node dead. So at most one side of a partition can be certain of a death on the other. ago is
 	// the time since the manager first heard of the process that now runs on the node. Ended returns false if that
-	// process may still run, because the death may be that of an earlier process.
+	// process may still run, because the death may be that of an earlier process. A manager asks again and again: about a
+	// new death four times a second, and ever more seldom while nothing changes, at least every four seconds.
 	Ended(id nid.NID, ago time.Duration) bool
 }
 

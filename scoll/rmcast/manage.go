@@ -23,10 +23,14 @@ type managing struct {
 	g      *engine.Manager // stepped by runner
 	runner *machine.Runner[engine.Input, engine.Output]
 
+	certain Certain // the View, if it says which deaths are certain; else nil
+
 	mu      sync.Mutex
 	closed  bool // the manager is closed; guarded by mu, like all below
 	unwatch func()
-	asking  machine.Timer // pending call of ask; nil: none is needed
+	asking  machine.Alarm // calls ask
+	askAt   time.Duration // when asking is set to; Never: it is not set
+	newsAt  time.Duration // time of the latest news about deaths, see news
 }
 
 // Manage makes this node a manager of a group: active, or on standby. The agent sets Self,
@@ -46,7 +50,9 @@ func (a *Agent) Manage(cfg ManagerConfig) error {
 	}
 	cfg.Members = min(orDefault(cfg.Members, a.cfg.Members), a.cfg.Members)
 	cfg.Fragment = min(orDefault(cfg.Fragment, a.cfg.Fragment), a.cfg.Fragment)
-	m := &managing{a: a, group: cfg.Group, g: engine.NewManager(cfg)}
+	m := &managing{a: a, group: cfg.Group, g: engine.NewManager(cfg), askAt: machine.Never}
+	m.certain, _ = a.cfg.View.(Certain)
+	m.asking = machine.Alarm{Clock: a.cfg.Clock, Call: m.ask}
 	m.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{
 		Machine: m.g, Clock: a.cfg.Clock, Apply: m.apply,
 		Fault: func(err error) { a.log.Error("rmcast manager", slog.Any("err", err)) },
@@ -85,6 +91,8 @@ func (m *managing) apply(out *engine.Output) {
 			m.a.log.Warn("rmcast: a node refuses this manager", slog.Any("group", m.group), slog.Any("nid", e.To), slog.Any("err", e.Why))
 		case engine.Quorum:
 			m.quorum(e.Why)
+		case engine.Doubting:
+			m.news(true)
 		case engine.Resigned:
 			m.a.log.Info("rmcast: another node manages the group", slog.Any("group", m.group), slog.Any("nid", e.To))
 		}
@@ -118,9 +126,7 @@ func (m *managing) close(by time.Duration) {
 	m.mu.Lock()
 	unwatch := m.unwatch
 	m.closed, m.unwatch = true, nil
-	if m.asking != nil { // a call that has begun does no harm, because the runner is closed
-		m.asking.Stop()
-	}
+	m.asking.Stop()
 	m.mu.Unlock()
 	if unwatch != nil {
 		unwatch()

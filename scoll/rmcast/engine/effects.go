@@ -63,6 +63,7 @@ const (
 	Resigned // uses To: this Manager does not manage the group any more, To does
 	Refused  // uses To, Why: this node refuses messages of the node To; rate-limited
 	Denied   // uses To, Why: the node To refuses messages of this node
+	Doubting // other deaths than before may matter to this Manager, and some are not certain: discovery is to be asked about them, see Doubted
 	Quorum   // uses Why: this Manager hears too few members to be elected or to change the group; Why nil: it hears enough again
 	Merged   // a datagram that Merge has packed into an earlier one; nothing is to be done
 )

@@ -53,7 +53,7 @@ type departure struct {
 // Manager is the state machine of a manager. It assigns communication numbers, and announces
 // each join, leave and failure by a list with a new version (RM-12, RM-15). It takes the
 // inputs Instructed, Health, Ended and Expel; its effects are DoReport, Changed, Elected, Resigned,
-// Refused, Denied and Quorum.
+// Refused, Denied, Doubting and Quorum.
 type Manager struct {
 	cfg      ManagerConfig
 	role     role
@@ -113,6 +113,26 @@ func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		g.begin()
 	}
 	g.wall.set(in.Wall, now)
+	before := g.concern()
+	g.take(in)
+	if g.role == active {
+		g.gather()
+		g.settle()
+		g.remind()
+		g.watch()
+	} else {
+		g.takeTurn()
+	}
+	g.tellAlone()
+	if g.concern() != before && g.Doubts() {
+		g.out.emit(Effect{Kind: Doubting})
+	}
+	g.out = nil
+	return max(g.wake(), now+1)
+}
+
+// take handles an input.
+func (g *Manager) take(in Input) {
 	switch in.Kind {
 	case Instructed:
 		g.arrive(in.From, in.Data)
@@ -123,17 +143,6 @@ func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	case Expel:
 		g.expelled(in.From)
 	}
-	if g.role == active {
-		g.gather()
-		g.settle()
-		g.remind()
-		g.watch()
-	} else {
-		g.takeTurn()
-	}
-	g.tellAlone()
-	g.out = nil
-	return max(g.wake(), now+1)
 }
 
 // arrive handles a message of a member, or of another manager.

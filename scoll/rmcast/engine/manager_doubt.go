@@ -64,6 +64,22 @@ func (g *Manager) Doubts() bool {
 	return false
 }
 
+// concern is what changes when a death that has been reported begins to matter, see matters: another list, or a search that
+// begins or goes further.
+type concern struct {
+	role            role
+	list            wire.Version
+	probes, ballots int
+}
+
+func (g *Manager) concern() concern {
+	c := concern{g.role, g.version, len(g.collect.probes), len(g.collect.ballots)}
+	if g.role == standby {
+		c.list = g.standby.list.Version
+	}
+	return c
+}
+
 // matters reports whether the death of a node matters to this group now: the node is a manager, or has a member on the
 // latest list, in the electorate, or in a search, where it may also be one that was left behind and has a vote; or it has a
 // member that was left behind and for which messages may still wait.

@@ -59,6 +59,7 @@ type host struct {
 	gone         []error
 	suspects     []wire.ID
 	deaf         int
+	doubting     int
 	wakeM, wakeG time.Duration
 }
 
@@ -300,6 +301,8 @@ func (h *host) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) {
 		h.suspects = append(h.suspects, e.Member)
 	case Deaf:
 		h.deaf++
+	case Doubting:
+		h.doubting++
 	}
 }
 
