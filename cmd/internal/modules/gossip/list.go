@@ -51,7 +51,7 @@ func (m *Module) Commit(r CommitRequest) error {
 		} else if err := hasMajority(agent.RollStatus()); err != nil {
 			return err
 		}
-		err := commit()
+		err := m.view.relist(agent, commit)
 		if e, ours := errors.AsType[*gossip.Error](err); ours && len(e.NIDs) > 0 {
 			return cli.Hint(cli.Errno(syscall.EBUSY, e),
 				"'gossipctl list stage' there; 'gossipctl list status' shows who has; --anyway leaves them behind")

@@ -7,20 +7,21 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Settling is a Tracker for the time after gossip has started again. A server that was alive, and that the new agent has
-// not heard yet, counts as alive until the agent has heard all servers that were alive, or has run so long that it would
-// have heard them, also if all servers have started gossip again and were silent at first. One that is dead after that has
-// died once more, and listeners are told so.
+// Settling is a Tracker for the time after gossip has started again, or has got another list. A server that was alive, or
+// presumed so, and that the agent has not heard yet, counts as alive until the agent has heard all such servers, or has run
+// so long that it would have heard them, also if they have started gossip at that time and were silent at first. One that is
+// dead after that has died once more, and listeners are told so.
 //
 // Users call Attach and Detach instead of those of Tracker, and Advance from time to time.
 type Settling struct {
 	Tracker
-	OnlyListed bool // only servers on the agent's list can have died
+	OnlyListed bool // only servers on the agent's list can have died; users may presume others alive
 
 	mu       sync.Mutex
-	settling bool   // gossip has been restarted, and the new agent knows too little yet; mu guards this field and all below
+	settling bool   // the agent has begun or has another list, and knows too little yet; mu guards this field and all below
 	from     uint64 // cycle of the agent in which it became the source of reports
 	until    uint64 // cycle of the agent after which settling ends, whatever was heard
+	silent   bool   // the agent was silent when it became the source of reports
 }
 
 // Attach makes an agent the source of reports.
@@ -29,9 +30,21 @@ func (t *Settling) Attach(agent *gossip.Agent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.settling = t.Tracker.Attach(agent)
-	t.from, t.until = s.Cycle, s.Cycle+uint64(s.Limits.Dead)
-	if s.Silent {
+	t.from, t.until, t.silent = s.Cycle, s.Cycle+uint64(s.Limits.Dead), s.Silent
+	if s.Silent || t.OnlyListed {
 		t.until += uint64(s.Limits.Stealth) // the others may be silent as long, and have started a little later
+	}
+}
+
+// relist begins settling anew, because the agent gets another list. A server that is new on it may have been presumed alive,
+// and be silent, having just started.
+func (t *Settling) relist(agent *gossip.Agent) {
+	s := agent.Status()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.Agent() == agent && !s.Stopped {
+		t.settling, t.silent = true, false
+		t.from, t.until = s.Cycle, s.Cycle+uint64(s.Limits.Stealth+s.Limits.Dead)
 	}
 }
 
@@ -71,7 +84,7 @@ func (t *Settling) Alive(id nid.NID) (bool, uint64) {
 // the time for settling has passed.
 func (t *Settling) Advance(agent *gossip.Agent, s *gossip.Status) {
 	t.mu.Lock()
-	if t.Agent() == agent && !s.Silent && s.Cycle <= uint64(s.Limits.Stealth) { // the silence has ended early: others hold this node for dead, so gossip runs there
+	if t.Agent() == agent && t.silent && !s.Silent && s.Cycle <= uint64(s.Limits.Stealth) { // the silence has ended early: others hold this node for dead, so gossip runs there
 		t.until = min(t.until, t.from+uint64(s.Limits.Dead))
 	}
 	over := s.Cycle > t.until
@@ -98,11 +111,15 @@ func (t *Settling) conclude(agent *gossip.Agent, over bool) {
 }
 
 // missing returns a function that reports whether a server was alive and the agent does not report it as alive. The agent
-// itself reports the deaths that it has seen.
+// itself reports the deaths that it has seen, which listeners were not told yet.
 func (t *Settling) missing(agent *gossip.Agent) func(nid.NID, Vital) bool {
 	return func(id nid.NID, v Vital) bool {
+		if !v.Alive || t.isUnlisted(agent, id) {
+			return false
+		}
 		alive, deaths := agent.Alive(id)
-		return v.Alive && !alive && deaths == 0 && !t.isUnlisted(agent, id)
+		_, _, base := t.Look(id)
+		return !alive && base+deaths == v.Deaths
 	}
 }
 

@@ -14,6 +14,9 @@ type Vital struct {
 	Deaths uint64 // how often the node has died so far
 }
 
+// maxPresumed bounds the nodes of which listeners may be told when presume adds one.
+const maxPresumed = 1 << 16
+
 // Tracker follows the agents of gossip that run at this node one after the other, and tells
 // listeners which nodes are alive. Each agent counts deaths from 0; a Tracker adds the deaths
 // that earlier agents have counted, so that the number never goes back.
@@ -23,7 +26,8 @@ type Tracker struct {
 	mu      sync.Mutex
 	agent   *gossip.Agent      // guarded by mu, like all below; nil: gossip does not run
 	unwatch func()             // stops the agent's calls of the method heard
-	told    map[nid.NID]Vital  // state of each node that listeners were last told
+	told    map[nid.NID]Vital  // state of each node that listeners were last told, or that was presumed since
+	quiet   map[nid.NID]bool   // nodes that were presumed alive since listeners were told that they are dead
 	base    map[nid.NID]uint64 // deaths of each node before the present agent began
 	watches []*watch           // the listeners; the slice is copied on each change
 }
@@ -46,6 +50,27 @@ func (t *Tracker) Look(id nid.NID) (told Vital, agent *gossip.Agent, base uint64
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.told[id], t.agent, t.base[id]
+}
+
+// presume makes a node count as alive without telling listeners, if unknown says that the agent, nil if gossip does not
+// run, cannot tell whether the node is. A user of the view was told so, and listeners can be told later if the node turns
+// out to be dead. It returns false, and does nothing, if the agent can tell.
+func (t *Tracker) presume(id nid.NID, unknown func(*gossip.Agent) bool) (deaths uint64, presumed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !unknown(t.agent) { // t.mu is held, so that an agent that begins, or settles with another list, finds the node in t.told
+		return 0, false
+	}
+	v, known := t.told[id]
+	if v.Alive || known && t.agent == nil || !known && len(t.told) >= maxPresumed { // known and dead without an agent: listeners are just being told that it is alive
+		return v.Deaths, true
+	}
+	t.makeMaps()
+	t.told[id] = Vital{true, v.Deaths}
+	if known {
+		t.quiet[id] = true
+	}
+	return v.Deaths, true
 }
 
 // Watch calls f for each node that is alive, and then for each change. After stop f is not
@@ -78,7 +103,7 @@ func (t *Tracker) add(w *watch) (stop func()) {
 }
 
 // Attach makes an agent the source of reports. The result again is true if an earlier agent has reported nodes to
-// listeners.
+// listeners, or nodes were presumed alive.
 func (t *Tracker) Attach(agent *gossip.Agent) (again bool) {
 	again = t.begin(agent)
 	unwatch := agent.Watch(func(id nid.NID, alive bool, deaths uint64) { t.heard(agent, id, alive, deaths) })
@@ -92,14 +117,18 @@ func (t *Tracker) Attach(agent *gossip.Agent) (again bool) {
 func (t *Tracker) begin(agent *gossip.Agent) (again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.told == nil {
-		t.told, t.base = make(map[nid.NID]Vital), make(map[nid.NID]uint64)
-	}
+	t.makeMaps()
 	t.agent = agent
 	for id, v := range t.told { // any order: the nodes are independent
 		t.base[id] = v.Deaths
 	}
 	return len(t.told) > 0
+}
+
+func (t *Tracker) makeMaps() {
+	if t.told == nil {
+		t.told, t.base, t.quiet = make(map[nid.NID]Vital), make(map[nid.NID]uint64), make(map[nid.NID]bool)
+	}
 }
 
 func (t *Tracker) heard(agent *gossip.Agent, id nid.NID, alive bool, deaths uint64) {
@@ -115,6 +144,7 @@ func (t *Tracker) heard(agent *gossip.Agent, id nid.NID, alive bool, deaths uint
 func (t *Tracker) tell(id nid.NID, v Vital, seen bool) {
 	t.mu.Lock()
 	t.told[id] = v
+	delete(t.quiet, id)
 	watches := t.watches
 	t.mu.Unlock()
 	for _, w := range watches {
@@ -125,12 +155,16 @@ func (t *Tracker) tell(id nid.NID, v Vital, seen bool) {
 }
 
 // Detach removes the agent, because gossip stops. Before that it tells listeners what the agent knows by now and has
-// not reported yet.
+// not reported yet. Nodes that were presumed alive count again as listeners were told.
 func (t *Tracker) Detach() {
 	t.telling.Lock()
 	defer t.telling.Unlock()
 	t.mu.Lock()
 	agent, unwatch := t.agent, t.unwatch
+	for id := range t.quiet { // any order: the nodes are independent
+		t.told[id] = Vital{Deaths: t.told[id].Deaths}
+	}
+	clear(t.quiet)
 	t.mu.Unlock()
 	if unwatch != nil {
 		unwatch()

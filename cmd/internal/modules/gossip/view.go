@@ -28,6 +28,8 @@ type view struct {
 	Settling
 	clock machine.Clock
 
+	looking sync.Mutex // held while the agent changes its list, so that advance does not count a server as dead that is new on it
+
 	timing sync.Mutex
 	timer  machine.Timer // the latest timer of look; nil: there was none; guarded by timing
 }
@@ -36,10 +38,12 @@ func newView(clock machine.Clock) *view {
 	return &view{Settling: Settling{OnlyListed: true}, clock: clock}
 }
 
-// Alive implements scoll.View.
+// Alive implements scoll.View. A server of which gossip knows nothing counts as alive. Users go by that until listeners are
+// told otherwise, so the server settles with the others once it is on the list of an agent.
 func (v *view) Alive(id nid.NID) (bool, uint64) {
-	if told, agent, _ := v.Look(id); agent == nil || v.isUnlisted(agent, id) {
-		return true, told.Deaths
+	unknown := func(agent *gossip.Agent) bool { return agent == nil || v.isUnlisted(agent, id) }
+	if deaths, presumed := v.presume(id, unknown); presumed {
+		return true, deaths
 	}
 	return v.Settling.Alive(id)
 }
@@ -57,24 +61,46 @@ func (v *view) attach(agent *gossip.Agent) {
 	v.look(agent)
 }
 
+// relist makes an agent change to another list. A server that is new on it, and counted as alive before, still does, until the
+// agent would have heard it. It settles also if the change fails, which has no other effect.
+func (v *view) relist(agent *gossip.Agent, change func() error) error {
+	v.looking.Lock()
+	v.Settling.relist(agent)
+	err := change()
+	v.looking.Unlock()
+	v.look(agent)
+	return err
+}
+
 // look notices when the agent knows enough. Until then it runs once each cycle.
 func (v *view) look(agent *gossip.Agent) {
 	if v.Agent() != agent {
 		return
 	}
-	s := agent.Status()
-	if s.Stopped {
-		v.conclude(agent, true) // for an agent that has given up, all others are dead
-	}
-	v.Advance(agent, &s)
+	s := v.advance(agent)
 	if !v.IsSettling() {
 		return
 	}
 	v.timing.Lock()
 	defer v.timing.Unlock()
 	if v.Agent() == agent {
+		if v.timer != nil {
+			v.timer.Stop() // if relist has called look, the timer has not
+		}
 		v.timer = v.clock.AfterFunc(s.Interval, func() { v.look(agent) })
 	}
+}
+
+// advance ends settling if the agent knows enough. It returns the agent's state.
+func (v *view) advance(agent *gossip.Agent) gossip.Status {
+	v.looking.Lock()
+	defer v.looking.Unlock()
+	s := agent.Status()
+	if s.Stopped {
+		v.conclude(agent, true) // for an agent that has given up, all others are dead
+	}
+	v.Advance(agent, &s)
+	return s
 }
 
 // detach removes the agent, because gossip stops. From then on it is unknown which servers are
