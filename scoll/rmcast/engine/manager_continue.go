@@ -49,8 +49,10 @@ func (g *Manager) choose(b *ballot) {
 		return
 	}
 	g.collect.end()
+	// Soon, as a member of either list that is heard then may decide it, see weigh; but not at once, as one node may have another
+	// list in each of many incarnations.
+	g.collect.againAt = g.now + g.cfg.Takeover
 	if len(g.base.ids) > 0 && !g.hearsMost(noMember) {
-		g.collect.againAt = g.now + g.cfg.Takeover // soon: a member of either list that is heard then may decide it, see weigh
 		return
 	}
 	if backers == b.backers {
