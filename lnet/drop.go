@@ -30,7 +30,7 @@ const (
 	PeerGone                    // the message was held when its connection ended
 	PeerTableFull               // the table of peers has no room for another
 	SimulatedFailure            // FailNID made the message fail
-	NoMulticast                 // came as a datagram to a group and is no PUT without ACK
+	NoMulticast                 // came as a datagram to a group, and is no PUT without ACK, or its portal takes none from that group
 	LazyMulticast               // for a group, at a lazy portal where no match entry takes it
 	ForeignSource               // the source is not the process at the other end of the connection
 	NotAsked                    // an ACK or REPLY of a process that was not asked for it

@@ -11,10 +11,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// membership counts the JoinGroup calls for a group at an NI.
+// membership is one call of JoinGroup that LeaveGroup has not undone.
 type membership struct {
-	group   lnd.Group
-	members int
+	group  lnd.Group
+	portal uint32 // portal index that datagrams to the group may name
 }
 
 // GroupSnapshot is a group that was joined at an NI.
@@ -61,15 +61,17 @@ func (ni *NI) MulticastLimits() lnd.MulticastLimits {
 	return ni.caster.MulticastLimits()
 }
 
-// JoinGroup makes the NI receive datagrams that others send to a group, until LeaveGroup has
-// been called as many times. An NI that is removed leaves all its groups.
+// JoinGroup makes the NI receive datagrams that others send to a portal index of a group, until
+// LeaveGroup has been called as many times. Datagrams to the group that name a portal for which
+// it was not joined are dropped ([NoMulticast]): the source of a datagram can be forged, and the
+// users of other portals rely on the source. An NI that is removed leaves all its groups.
 //
 //	EINVAL      there is no such group
 //	EOPNOTSUPP  the NI has no multicast (errors.ErrUnsupported)
 //	ESHUTDOWN   the NI is going down
 //
 // Other errors are those of the driver.
-func (ni *NI) JoinGroup(g lnd.Group) error {
+func (ni *NI) JoinGroup(g lnd.Group, portal uint32) error {
 	switch {
 	case !g.IsValid():
 		return syscall.EINVAL
@@ -78,43 +80,47 @@ func (ni *NI) JoinGroup(g lnd.Group) error {
 	}
 	ni.joining.Lock()
 	defer ni.joining.Unlock()
-	if i := ni.findGroup(g); i >= 0 {
-		ni.groups[i].members++
-		return nil
+	joined := slices.Clone(*ni.groups.Load())
+	if !inGroup(joined, g) {
+		if err := ni.caster.Join(g); err != nil {
+			return err
+		}
 	}
-	if err := ni.caster.Join(g); err != nil {
-		return err
-	}
-	ni.groups = append(ni.groups, membership{g, 1})
+	joined = append(joined, membership{g, portal})
+	ni.groups.Store(&joined)
 	return nil
 }
 
-// LeaveGroup undoes one JoinGroup. ENOENT: there is no JoinGroup to undo.
-func (ni *NI) LeaveGroup(g lnd.Group) error {
+// LeaveGroup undoes one JoinGroup with the same arguments. ENOENT: there is no JoinGroup to undo.
+func (ni *NI) LeaveGroup(g lnd.Group, portal uint32) error {
 	ni.joining.Lock()
 	defer ni.joining.Unlock()
-	i := ni.findGroup(g)
-	switch {
-	case i < 0:
+	joined := slices.Clone(*ni.groups.Load())
+	i := slices.Index(joined, membership{g, portal})
+	if i < 0 {
 		return syscall.ENOENT
-	case ni.groups[i].members > 1:
-		ni.groups[i].members--
+	}
+	joined = slices.Delete(joined, i, i+1)
+	ni.groups.Store(&joined)
+	if inGroup(joined, g) {
 		return nil
 	}
-	ni.groups = slices.Delete(ni.groups, i, i+1)
 	return ni.caster.Leave(g)
 }
 
-// findGroup returns the index of a group, or -1. The caller holds joining.
-func (ni *NI) findGroup(g lnd.Group) int {
-	return slices.IndexFunc(ni.groups, func(m membership) bool { return m.group == g })
+// inGroup reports whether one of the memberships is of the group g.
+func inGroup(joined []membership, g lnd.Group) bool {
+	return slices.ContainsFunc(joined, func(m membership) bool { return m.group == g })
 }
 
 func (ni *NI) groupSnapshot() (list []GroupSnapshot) {
-	ni.joining.Lock()
-	defer ni.joining.Unlock()
-	for _, m := range ni.groups {
-		list = append(list, GroupSnapshot{m.group, ni.caster.GroupNID(m.group), m.members})
+	for _, m := range *ni.groups.Load() {
+		i := slices.IndexFunc(list, func(s GroupSnapshot) bool { return s.Group == m.group })
+		if i < 0 {
+			i = len(list)
+			list = append(list, GroupSnapshot{Group: m.group, NID: ni.caster.GroupNID(m.group)})
+		}
+		list[i].Members++
 	}
 	slices.SortFunc(list, func(a, b GroupSnapshot) int { return cmp.Compare(a.Group, b.Group) })
 	return list
@@ -137,16 +143,16 @@ func (n *Node) multicast(m *Message) {
 	ni.caster.Multicast(&m.Message)
 }
 
-// parseGroup is Parse for a datagram. Any host on the net may have sent it, so it
-// makes no peer known, is no proof that its sender runs, and ends no
-// connection.
+// parseGroup is Parse for a datagram. Any host on the net may have sent it under any source. So it
+// makes no peer known, is no proof that its sender runs, ends no connection, and reaches only portals
+// for which its group was joined.
 func (ni *NI) parseGroup(d *lnd.Delivery) {
 	d.Cache = nil
 	if p := ni.node.peers.find(d.From.NID, ni); p != nil {
 		d.Cache = p
 	}
 	d.Primary = ni.primaryOf(d)
-	why := ni.inspectGroup(&d.Header)
+	why := ni.inspectGroup(d)
 	if why == NotDropped {
 		why = ni.checkSource(d)
 	}
@@ -162,9 +168,11 @@ func (ni *NI) parseGroup(d *lnd.Delivery) {
 }
 
 // inspectGroup checks the header of a multicast datagram.
-func (ni *NI) inspectGroup(h *wire.Header) DropReason {
+func (ni *NI) inspectGroup(d *lnd.Delivery) DropReason {
+	h := &d.Header
 	switch {
-	case h.Validate() != nil || h.Type != wire.Put || !h.Put().AckMD.IsNone():
+	case h.Validate() != nil || h.Type != wire.Put || !h.Put().AckMD.IsNone(),
+		!slices.Contains(*ni.groups.Load(), membership{d.Group, h.Put().Portal}):
 		return NoMulticast
 	case !h.SrcNID.IsValid() || h.SrcNID.IsAny() || !ni.reaches(h.SrcNID) || ni.node.niByNID(h.SrcNID) != nil:
 		return BadSource

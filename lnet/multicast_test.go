@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -53,47 +54,59 @@ func (c *caster) note(call string) {
 	c.mu.Unlock()
 }
 
-// newCaster is a node with a plain NI, and one with multicast on tcp1.
+// newCaster is a node with a plain NI, and one with multicast on tcp1, which has joined group 3 for
+// portal 0.
 func newCaster(t *testing.T) (*lnet.Node, *upper, *caster) {
 	t.Helper()
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	c := &caster{driver: driver{id: self1}, limit: 1000}
-	if _, err := r.node.AddNI(c, lnd.Config{Net: self1.Net()}); err != nil {
+	ni, err := r.node.AddNI(c, lnd.Config{Net: self1.Net()})
+	if err == nil {
+		err = ni.JoinGroup(3, 0)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return r.node, r.up, c
 }
 
 // TestJoinGroup: the driver joins a group at the first call of JoinGroup, and leaves it when LeaveGroup has been
-// called as many times as JoinGroup.
+// called as many times as JoinGroup for each portal.
 func TestJoinGroup(t *testing.T) {
 	node, _, c := newCaster(t)
 	ni, err := node.MulticastNI(nid.NID{})
 	if err != nil || ni.NID() != self1 {
 		t.Fatalf("multicast at %v, %v", ni, err)
 	}
-	for range 2 {
-		if err := ni.JoinGroup(5); err != nil {
+	if err := ni.LeaveGroup(3, 0); err != nil {
+		t.Fatal(err)
+	}
+	c.calls = nil
+	for _, portal := range []uint32{40, 41, 41} {
+		if err := ni.JoinGroup(5, portal); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := []lnet.GroupSnapshot{{Group: 5, NID: nid.MustParse("239.0.0.5@tcp1"), Members: 2}}
+	want := []lnet.GroupSnapshot{{Group: 5, NID: nid.MustParse("239.0.0.5@tcp1"), Members: 3}}
 	if got := node.Snapshot().NIs[1].Groups; !slices.Equal(got, want) {
 		t.Errorf("groups %v, want %v", got, want)
 	}
-	for _, want := range []error{nil, nil, syscall.ENOENT} {
-		if err := ni.LeaveGroup(5); !errors.Is(err, want) {
-			t.Errorf("leave: %v, want %v", err, want)
+	for _, leave := range []struct {
+		portal uint32
+		want   error
+	}{{40, nil}, {40, syscall.ENOENT}, {41, nil}, {41, nil}, {41, syscall.ENOENT}} {
+		if err := ni.LeaveGroup(5, leave.portal); !errors.Is(err, leave.want) {
+			t.Errorf("leave for portal %d: %v, want %v", leave.portal, err, leave.want)
 		}
 	}
 	if want := []string{"join 239.0.0.5@tcp1", "leave 239.0.0.5@tcp1"}; !slices.Equal(c.calls, want) {
 		t.Errorf("the driver was told %v, want %v", c.calls, want)
 	}
-	if err := ni.JoinGroup(0); !errors.Is(err, syscall.EINVAL) {
+	if err := ni.JoinGroup(0, 40); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("group 0: %v", err)
 	}
 	c.refuse = syscall.ENOBUFS
-	if err := ni.JoinGroup(6); !errors.Is(err, syscall.ENOBUFS) {
+	if err := ni.JoinGroup(6, 40); !errors.Is(err, syscall.ENOBUFS) {
 		t.Errorf("refused: %v", err)
 	}
 	if got := node.Snapshot().NIs[1].Groups; got != nil {
@@ -118,7 +131,7 @@ func TestMulticastNI(t *testing.T) {
 	if _, err := plain.node.MulticastNI(nid.Any()); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("no NI has multicast: %v", err)
 	}
-	if err := plain.ni.JoinGroup(1); !errors.Is(err, errors.ErrUnsupported) {
+	if err := plain.ni.JoinGroup(1, 40); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("join: %v", err)
 	}
 	c = &caster{driver: driver{id: second}} // a driver that finds its net to have no multicast
@@ -166,6 +179,61 @@ func TestSendGroup(t *testing.T) {
 	}
 }
 
+// TestDatagramPortals: a datagram reaches only a portal for which its group was joined. Any host can send
+// one in the name of any NID, and the users of other portals, such as discovery, rely on the names of senders.
+func TestDatagramPortals(t *testing.T) {
+	spec.Covers(t, "RM-A22")
+	node, up, c := newCaster(t)
+	ni, err := node.MulticastNI(self1)
+	if err == nil {
+		err = errors.Join(ni.JoinGroup(4, 60), ni.JoinGroup(4, 61), ni.LeaveGroup(4, 61))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		group  lnd.Group
+		portal uint32
+		taken  bool
+	}{
+		{3, 0, true},
+		{4, 60, true},
+		{4, 61, false}, // the group was left for this portal
+		{3, 60, false}, // only another group was joined for this portal
+		{4, 0, false},
+		{4, 64, false},
+		{4, 1<<32 - 1, false},
+		{5, 60, false},
+	} {
+		d := c.datagram(peer1)
+		d.Group = tt.group
+		d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), Portal: tt.portal})
+		taken, dropped := up.delivered, node.Stats().DropReasons[lnet.NoMulticast.String()]
+		c.receive(t, d)
+		taken, dropped = up.delivered-taken, node.Stats().DropReasons[lnet.NoMulticast.String()]-dropped
+		if tt.taken != (taken == 1) || tt.taken == (dropped == 1) {
+			t.Errorf("a datagram to group %d, portal %d: %d taken, %d dropped", tt.group, tt.portal, taken, dropped)
+		}
+	}
+}
+
+// datagram returns a PUT to group 3 and portal 0 that comes from the address of a NID.
+func (c *caster) datagram(from nid.NID) *lnd.Delivery {
+	d := &lnd.Delivery{Group: 3, From: nid.ProcessID{NID: from, PID: nid.LustrePID}}
+	d.Header = wire.Header{SrcNID: from, SrcPID: nid.LustrePID, DestNID: c.GroupNID(3), DestPID: nid.LustrePID}
+	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
+	return d
+}
+
+// receive makes a datagram arrive.
+func (c *caster) receive(t *testing.T, d *lnd.Delivery) {
+	t.Helper()
+	if answer, err := c.up.Parse(d); answer != lnd.Accept || err != nil {
+		t.Fatalf("answer %v, %v", answer, err)
+	}
+	c.up.Delivered(d, nil)
+}
+
 // TestParseGroup: a datagram from any host is taken or dropped with a reason. It never ends
 // connections, makes no peer, and does not count as a sign of liveness.
 func TestParseGroup(t *testing.T) {
@@ -193,15 +261,9 @@ func TestParseGroup(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			node, up, c := newCaster(t)
-			d := &lnd.Delivery{Group: 3, From: nid.ProcessID{NID: stranger, PID: nid.LustrePID}}
-			d.Header = wire.Header{SrcNID: stranger, SrcPID: nid.LustrePID, DestNID: c.GroupNID(3), DestPID: nid.LustrePID}
-			d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
+			d := c.datagram(stranger)
 			tt.bend(&d.Header)
-			answer, err := c.up.Parse(d)
-			if answer != lnd.Accept || err != nil {
-				t.Fatalf("answer %v, %v", answer, err)
-			}
-			c.up.Delivered(d, nil)
+			c.receive(t, d)
 			stats, taken := node.Stats(), up.delivered == 1
 			if taken != (tt.want == lnet.NotDropped) || !taken && stats.DropReasons[tt.want.String()] != 1 {
 				t.Errorf("taken %v, dropped %v, want %v", taken, stats.DropReasons, tt.want)
@@ -219,13 +281,7 @@ func TestFailedDatagram(t *testing.T) {
 	if err := node.FailNID(peer1, lnet.FailForever); err != nil {
 		t.Fatal(err)
 	}
-	d := &lnd.Delivery{Group: 3, From: nid.ProcessID{NID: peer1, PID: nid.LustrePID}}
-	d.Header = wire.Header{SrcNID: peer1, SrcPID: nid.LustrePID, DestNID: c.GroupNID(3)}
-	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
-	if _, err := c.up.Parse(d); err != nil {
-		t.Fatal(err)
-	}
-	c.up.Delivered(d, nil)
+	c.receive(t, c.datagram(peer1))
 	if n := node.Stats().DropReasons[lnet.SimulatedFailure.String()]; n != 1 || up.delivered != 0 {
 		t.Errorf("%d drops, %d delivered; want 1, 0", n, up.delivered)
 	}
@@ -243,13 +299,8 @@ func TestDatagramsOfPeers(t *testing.T) {
 	}
 	node.SetPeer(lnet.Peer{Primary: peerA, NIs: []wire.NIStatus{{NID: peerA}, {NID: peer1}}, Flags: lnet.PeerNIDsUpToDate})
 	c.up.PeerUp(nid.ProcessID{NID: peer1, PID: nid.LustrePID})
-	d := &lnd.Delivery{Group: 3, From: nid.ProcessID{NID: peer1, PID: nid.LustrePID}}
-	d.Header = wire.Header{SrcNID: peer1, SrcPID: nid.LustrePID, DestNID: c.GroupNID(3)}
-	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
-	if _, err := c.up.Parse(d); err != nil {
-		t.Fatal(err)
-	}
-	c.up.Delivered(d, nil)
+	d := c.datagram(peer1)
+	c.receive(t, d)
 	if primary != peerA {
 		t.Errorf("came from %v, want %v", primary, peerA)
 	}

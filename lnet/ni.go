@@ -42,8 +42,8 @@ type NI struct {
 	gone     chan struct{} // closed when the NI has left the node, with removal
 	removal  error         // result of RemoveNI; set before gone is closed
 
-	joining sync.Mutex   // held while the driver joins or leaves a group; no other call is made with it
-	groups  []membership // groups that were joined; guarded by joining
+	joining sync.Mutex                   // held while the driver joins or leaves a group; no other call is made with it
+	groups  atomic.Pointer[[]membership] // groups that were joined, and for which portals; replaced as a whole, under joining
 
 	mu sync.Mutex
 	tx niCredits // credits of the NI; guarded by mu
@@ -55,6 +55,7 @@ func newNI(n *Node, cfg lnd.Config) *NI {
 		gone: make(chan struct{}), tx: newCredits(cfg.Tunables.Credits),
 	}
 	ni.rail.Owner = ni
+	ni.groups.Store(new([]membership))
 	return ni
 }
 

@@ -235,6 +235,9 @@ func TestBackPressureGet(t *testing.T) {
 // TestBackPressureDatagram: a datagram for an MD whose handler is behind is dropped and counted, not held.
 func TestBackPressureDatagram(t *testing.T) {
 	slowly(t, portals.MD{}, func(t *testing.T, s *slow) {
+		if err := s.JoinGroup(here.NID, 9, 5); err != nil {
+			t.Fatal(err)
+		}
 		s.put(portals.MaxPending)
 		d := &lnd.Delivery{Header: putHeader(4, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 5}), From: there, Group: 9}
 		if v, err := s.net.up.Parse(d); v != lnd.Accept || err != nil {

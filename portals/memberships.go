@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"syscall"
 
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
@@ -19,13 +20,17 @@ type memberships struct {
 
 // membership is one successful JoinGroup.
 type membership struct {
-	self  nid.NID  // the NID that the user gave; Any: the first with multicast
-	group Group    // group that was joined
-	ni    *lnet.NI // the NI that has joined the group; nil: none at present
+	self   nid.NID  // the NID that the user gave; Any: the first with multicast
+	group  Group    // group that was joined
+	portal uint32   // index of the portal for which it was joined
+	ni     *lnet.NI // the NI that has joined the group; nil: none at present
 }
 
-// joinGroup joins a group at an NI.
-func (t *Table) joinGroup(self nid.NID, g Group) error {
+// joinGroup joins a group at an NI for a portal.
+func (t *Table) joinGroup(self nid.NID, g Group, portal int) error {
+	if t.portal(portal) == nil {
+		return syscall.EINVAL
+	}
 	m := &t.joined
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,23 +40,24 @@ func (t *Table) joinGroup(self nid.NID, g Group) error {
 	}
 	ni, err := t.multicastNI(self, g)
 	if err == nil {
-		err = ni.JoinGroup(g)
+		err = ni.JoinGroup(g, uint32(portal))
 	}
 	if err == nil {
-		m.joins = append(m.joins, membership{orAny(self), g, ni})
+		m.joins = append(m.joins, membership{orAny(self), g, uint32(portal), ni})
 	}
 	return err
 }
 
-// leaveGroup undoes a joinGroup with the same NID, or else one at the NI that has this NID.
-func (t *Table) leaveGroup(self nid.NID, g Group) error {
+// leaveGroup undoes a joinGroup with the same arguments, or else one at the NI that has this NID.
+func (t *Table) leaveGroup(self nid.NID, g Group, portal int) error {
 	m := &t.joined
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ni, err := t.multicastNI(self, g)
-	i := slices.IndexFunc(m.joins, func(e membership) bool { return e.group == g && e.self == orAny(self) })
+	same := func(e *membership) bool { return e.group == g && int(e.portal) == portal }
+	i := slices.IndexFunc(m.joins, func(e membership) bool { return same(&e) && e.self == orAny(self) })
 	if i < 0 && err == nil {
-		i = slices.IndexFunc(m.joins, func(e membership) bool { return e.group == g && e.ni == ni })
+		i = slices.IndexFunc(m.joins, func(e membership) bool { return same(&e) && e.ni == ni })
 	}
 	switch {
 	case i >= 0:
@@ -63,7 +69,7 @@ func (t *Table) leaveGroup(self nid.NID, g Group) error {
 	case err != nil:
 		return err
 	}
-	return ni.LeaveGroup(g)
+	return ni.LeaveGroup(g, uint32(portal))
 }
 
 // rejoin makes memberships follow the NIs: it is called when these have changed.
@@ -79,12 +85,12 @@ func (t *Table) rejoin() {
 			continue
 		}
 		if slices.Contains(nis, e.ni) { // another NI is now the first with multicast
-			_ = e.ni.LeaveGroup(e.group)
+			_ = e.ni.LeaveGroup(e.group, e.portal)
 		}
 		if e.ni = nil; err != nil {
 			continue // the NI is being replaced, or is gone for good
 		}
-		if err := ni.JoinGroup(e.group); err != nil {
+		if err := ni.JoinGroup(e.group, e.portal); err != nil {
 			t.node.Log().Warn("an NI cannot join a multicast group that an earlier one had joined", slog.Any("ni", ni.NID()), slog.Any("group", e.group), slog.Any("err", err))
 			continue
 		}

@@ -19,10 +19,11 @@ func TestGroupFollowsNI(t *testing.T) {
 	table, c := newCaster(t)
 	node := table.Node()
 	for _, join := range []struct {
-		self  nid.NID
-		group lnd.Group
-	}{{nid.NID{}, 3}, {castSelf, 3}, {castSelf, 4}} {
-		if err := table.JoinGroup(join.self, join.group); err != nil {
+		self   nid.NID
+		group  lnd.Group
+		portal int
+	}{{nid.NID{}, 3, 40}, {castSelf, 3, 41}, {castSelf, 4, 40}} {
+		if err := table.JoinGroup(join.self, join.group, join.portal); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,14 +48,14 @@ func TestGroupFollowsNI(t *testing.T) {
 	if s := node.Snapshot().NIs[0].Groups; len(s) != 2 || s[0].Members != 2 || s[1].Members != 1 {
 		t.Errorf("groups of the new NI: %+v", s)
 	}
-	if err := table.LeaveGroup(castSelf, 4); err != nil || !slices.Equal(c.groups, []lnd.Group{3}) {
+	if err := table.LeaveGroup(castSelf, 4, 40); err != nil || !slices.Equal(c.groups, []lnd.Group{3}) {
 		t.Errorf("leave: %v, groups %v", err, c.groups)
 	}
 	replace()
-	if err := errors.Join(table.LeaveGroup(castSelf, 3), table.LeaveGroup(nid.Any(), 3)); err != nil {
+	if err := errors.Join(table.LeaveGroup(castSelf, 3, 41), table.LeaveGroup(nid.Any(), 3, 40)); err != nil {
 		t.Errorf("leave without an NI: %v", err)
 	}
-	if err := table.LeaveGroup(castSelf, 3); !errors.Is(err, syscall.EINVAL) {
+	if err := table.LeaveGroup(castSelf, 3, 40); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("leave once more, without an NI: %v", err)
 	}
 	if add(); len(c.groups) > 0 {
@@ -68,7 +69,7 @@ func TestGroupJoinsLater(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	table, c := newCaster(t)
 	node := table.Node()
-	if err := table.JoinGroup(castSelf, 3); err != nil {
+	if err := table.JoinGroup(castSelf, 3, 40); err != nil {
 		t.Fatal(err)
 	}
 	c.groups = nil

@@ -25,9 +25,10 @@ type PutMulticastRequest struct {
 }
 
 // PutMulticast sends an MD's data to all members of a group in one datagram (RM-A22). Each
-// member gets an ordinary PUT that asks for no ACK: the same match entries, the same checks,
-// and the same event, whose Target is the group's NID. But the PUT may be lost, or come twice,
-// and a lazy portal drops it if no ME takes it. This node does not get the message.
+// member that has joined the group for this portal gets an ordinary PUT that asks for no ACK: the
+// same match entries, the same checks, and the same event, whose Target is the group's NID. But
+// the PUT may be lost, or come twice, and a lazy portal drops it if no ME takes it. This node does
+// not get the message.
 //
 // A nil error means that a SEND event will follow, which says that the datagram has left, or
 // why it could not be sent.
@@ -66,23 +67,26 @@ func (t *Table) multicastNI(self nid.NID, g lnd.Group) (*lnet.NI, error) {
 	return t.node.MulticastNI(self)
 }
 
-// JoinGroup makes this node receive PUTs of other nodes to a group, at the NI that PutMulticast
-// with the same self would use. After several calls, as many calls of LeaveGroup are needed to
-// leave the group. An NI that takes the place of one that was removed joins its groups; if it
-// cannot, the log says why, and it tries again when an NI or its link changes.
+// JoinGroup makes this node receive PUTs of other nodes to a group at one of its portals, at the NI
+// that PutMulticast with the same self would use. Any host on the network can send datagrams under
+// any NID, so the users of that portal cannot rely on Event.Source where Event.Group is set;
+// datagrams to portals for which the group was not joined are dropped ([lnet.NoMulticast]). After
+// several calls, as many calls of LeaveGroup are needed to leave the group. An NI that takes the
+// place of one that was removed joins its groups; if it cannot, the log says why, and it tries
+// again when an NI or its link changes.
 //
 //	EOPNOTSUPP  the NI has no multicast, or none has: errors.ErrUnsupported
-//	EINVAL      no such group, or self is no NID of this node
+//	EINVAL      no such group or portal, or self is no NID of this node
 //
 // Other errors are those of the driver.
-func (t *Table) JoinGroup(self nid.NID, g lnd.Group) error {
-	return opError("JoinGroup", t.joinGroup(self, g))
+func (t *Table) JoinGroup(self nid.NID, g Group, portal int) error {
+	return opError("JoinGroup", t.joinGroup(self, g, portal))
 }
 
-// LeaveGroup undoes one JoinGroup. Messages that have arrived already are still delivered.
-// ENOENT: there was no JoinGroup. Other errors as JoinGroup.
-func (t *Table) LeaveGroup(self nid.NID, g lnd.Group) error {
-	return opError("LeaveGroup", t.leaveGroup(self, g))
+// LeaveGroup undoes one JoinGroup with the same arguments. Messages that have arrived already are
+// still delivered. ENOENT: there was no JoinGroup. Other errors as JoinGroup.
+func (t *Table) LeaveGroup(self nid.NID, g Group, portal int) error {
+	return opError("LeaveGroup", t.leaveGroup(self, g, portal))
 }
 
 // MulticastLimits returns the largest payload of a datagram from this NID, and how many bytes

@@ -98,7 +98,7 @@ func TestPutMulticastEvents(t *testing.T) {
 	}, portals.Retain); err != nil {
 		t.Fatal(err)
 	}
-	if err := table.JoinGroup(nid.Any(), 9); err != nil {
+	if err := table.JoinGroup(nid.Any(), 9, 40); err != nil {
 		t.Fatal(err)
 	}
 	var sent log
@@ -124,11 +124,21 @@ func TestPutMulticastEvents(t *testing.T) {
 		e.Offset != 3 || e.HdrData != 11 || e.ReceivedAt != time.Second || string(e.Bytes()) != "hello" {
 		t.Errorf("member: %+v", e)
 	}
-	if err := table.LeaveGroup(castSelf, 9); err != nil || len(c.groups) > 0 {
+	for _, portal := range []int{41, portals.Portals} {
+		if err := table.LeaveGroup(castSelf, 9, portal); !errors.Is(err, syscall.ENOENT) {
+			t.Errorf("leave for portal %d: %v", portal, err)
+		}
+	}
+	if err := table.LeaveGroup(castSelf, 9, 40); err != nil || len(c.groups) > 0 {
 		t.Errorf("leave: %v, groups %v", err, c.groups)
 	}
-	if err := table.LeaveGroup(castSelf, 9); !errors.Is(err, syscall.ENOENT) {
+	if err := table.LeaveGroup(castSelf, 9, 40); !errors.Is(err, syscall.ENOENT) {
 		t.Errorf("leave again: %v", err)
+	}
+	for _, portal := range []int{-1, portals.Portals} {
+		if err := table.JoinGroup(castSelf, 9, portal); !errors.Is(err, syscall.EINVAL) {
+			t.Errorf("join for portal %d: %v", portal, err)
+		}
 	}
 }
 
@@ -149,7 +159,7 @@ func TestPutMulticastAllocates(t *testing.T) {
 	}, portals.Retain); err != nil {
 		t.Fatal(err)
 	}
-	if err := table.JoinGroup(nid.NID{}, 1); err != nil {
+	if err := table.JoinGroup(nid.NID{}, 1, 40); err != nil {
 		t.Fatal(err)
 	}
 	md, err := table.MDBind(portals.MD{Segments: []portals.Segment{make([]byte, 100)}, Threshold: portals.ThresholdInfinite, Handler: count}, portals.Retain)

@@ -82,6 +82,18 @@ func (n *network) Send(m *lnd.Message) {
 	}
 }
 
+// The methods of a driver with multicast.
+func (*network) GroupNID(g lnd.Group) nid.NID {
+	return nid.FromNumber(here.NID.Net(), 239<<24|uint32(g))
+}
+func (*network) Join(lnd.Group) error       { return nil }
+func (*network) Leave(lnd.Group) error      { return nil }
+func (n *network) Multicast(m *lnd.Message) { n.Send(m) }
+
+func (*network) MulticastLimits() lnd.MulticastLimits {
+	return lnd.MulticastLimits{MaxPayload: 1000, ReceiveBuffer: 1 << 16}
+}
+
 // Post takes small messages as Send takes others, each into a buffer of its own.
 func (n *network) Post(i *lnd.Inline, payload lnd.Payload, open bool) (lnd.Flusher, bool) {
 	i.Opens = true

@@ -49,7 +49,7 @@ func (w *town) pass(d time.Duration) {
 	}
 }
 
-// listen posts memory for PUTs with match bits 7 at portal 40, and joins group 3.
+// listen posts memory for PUTs with match bits 7 at portal 40, and joins group 3 for this portal.
 func (w *town) listen(id int, options portals.MDOption) {
 	w.t.Helper()
 	table := w.stacks[id].Table
@@ -64,7 +64,7 @@ func (w *town) listen(id int, options portals.MDOption) {
 		}, portals.Retain)
 	}
 	if err == nil {
-		err = table.JoinGroup(nid.NID{}, 3)
+		err = table.JoinGroup(nid.NID{}, 3, 40)
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -149,7 +149,7 @@ func TestPutMulticastMatches(t *testing.T) {
 	if got := fmt.Sprint(w.data); got != "[2:x 3:x]" {
 		t.Errorf("came: %v", got)
 	}
-	if err := w.stacks[3].Table.LeaveGroup(nid.NID{}, 3); err != nil {
+	if err := w.stacks[3].Table.LeaveGroup(nid.NID{}, 3, 40); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.put(0, "y", 7); err != nil {
@@ -210,8 +210,8 @@ func TestPutMulticastUnsupported(t *testing.T) {
 	table := w.stacks[0].Table
 	for what, err := range map[string]error{
 		"put":    table.PutMulticast(portals.PutMulticastRequest{Group: 1}),
-		"join":   table.JoinGroup(nid.NID{}, 1),
-		"leave":  table.LeaveGroup(nid.NID{}, 1),
+		"join":   table.JoinGroup(nid.NID{}, 1, 40),
+		"leave":  table.LeaveGroup(nid.NID{}, 1, 40),
 		"limits": func() error { _, err := table.MulticastLimits(nid.NID{}); return err }(),
 	} {
 		if !errors.Is(err, errors.ErrUnsupported) {

@@ -12,7 +12,6 @@ import (
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
-	"ulnet/portals"
 	"ulnet/portals/keyring"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/wire"
@@ -157,31 +156,15 @@ func TestUnsignedDatagram(t *testing.T) {
 		"as if to one member": ring.Append(append([]byte(nil), marked...), 0, keyring.Between(self, simlnd.NID(0))),
 	} {
 		before := s.nodes[0].agent.KeyStats().NotSigned
-		s.cast(1, b)
+		s.cast(1, wire.DataPortal, b)
 		if got := s.nodes[0]; got.agent.KeyStats().NotSigned != before+1 || len(got.got) > 0 {
 			t.Errorf("%s: %+v, got %q", what, got.agent.KeyStats(), got.got)
 		}
 	}
-	s.cast(1, ring.Append(append([]byte(nil), marked...), 0, keyring.Binding{}.NID(self).Number(uint64(group))))
+	s.cast(1, wire.DataPortal, ring.Append(append([]byte(nil), marked...), 0, keyring.Binding{}.NID(self).Number(uint64(group))))
 	if got := s.nodes[0].got; len(got) != 1 || got[0] != "evil" {
 		t.Errorf("who has the key is not believed: %q", got)
 	}
-}
-
-// cast makes a node multicast bytes to the portal of datagrams.
-func (s *stacks) cast(id int, b []byte) {
-	s.t.Helper()
-	table := s.nodes[id].table
-	s.nodes[id].host.Do(func() {
-		md, err := table.MDBind(portals.MD{Segments: []portals.Segment{b}, Threshold: 1}, portals.Unlink)
-		if err == nil {
-			err = table.PutMulticast(portals.PutMulticastRequest{MD: md, Group: portals.Group(group), Portal: wire.DataPortal})
-		}
-		if err != nil {
-			s.t.Error(err)
-		}
-	})
-	s.run(10 * time.Millisecond)
 }
 
 // TestUnsigned: wire.Unsigned returns a signed message as it was before it was signed.

@@ -204,7 +204,7 @@ func (g *Group) listen() (mtu, capacity int) {
 	if g.cfg.NoMulticast {
 		return 0, 0
 	}
-	if err := a.table.JoinGroup(a.cfg.Self, portals.Group(g.cfg.Group)); err != nil {
+	if err := a.table.JoinGroup(a.cfg.Self, portals.Group(g.cfg.Group), wire.DataPortal); err != nil {
 		a.log.Info("rmcast: no multicast, the payload goes down the tree", slog.Any("group", g.cfg.Group), slog.Any("err", err))
 		return 0, 0
 	}
@@ -220,7 +220,7 @@ func (g *Group) listen() (mtu, capacity int) {
 // unlisten leaves the multicast group.
 func (g *Group) unlisten() {
 	if g.listens {
-		_ = g.a.table.LeaveGroup(g.a.cfg.Self, portals.Group(g.cfg.Group))
+		_ = g.a.table.LeaveGroup(g.a.cfg.Self, portals.Group(g.cfg.Group), wire.DataPortal)
 	}
 }
 

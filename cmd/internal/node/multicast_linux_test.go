@@ -65,7 +65,7 @@ func testMulticastBetweenNodes(t *testing.T, net string) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	if err := nodes[1].Table().JoinGroup(nid.NID{}, 258); err != nil {
+	if err := nodes[1].Table().JoinGroup(nid.NID{}, 258, 40); err != nil {
 		t.Fatal(err)
 	}
 	table := nodes[0].Table()
