@@ -173,16 +173,28 @@ func (ni *NI) Delivered(d *lnd.Delivery, err error) {
 		defer ni.ended()
 	}
 	if err == nil {
-		ni.traffic.countReceived(d.Header.Type, d.Sink.Length)
-		ni.heal()
-		if p, ok := d.Cache.(*peerNI); ok {
-			p.traffic.countReceived(d.Header.Type, d.Sink.Length)
-			p.heal()
-		}
+		ni.count(d)
 	} else if p, ok := d.Cache.(*peerNI); ok && !errors.Is(err, syscall.ESHUTDOWN) {
 		p.cut()
 	}
 	ni.node.upper.Delivered(ni, d, err)
+}
+
+// count counts a message that has arrived, and raises the health of the NI and of the peer NI. A
+// datagram to a group raises neither: its source may be forged.
+func (ni *NI) count(d *lnd.Delivery) {
+	ni.traffic.countReceived(d.Header.Type, d.Sink.Length)
+	p, ok := d.Cache.(*peerNI)
+	if ok {
+		p.traffic.countReceived(d.Header.Type, d.Sink.Length)
+	}
+	if d.Group != 0 {
+		return
+	}
+	ni.heal()
+	if ok {
+		p.heal()
+	}
 }
 
 // wantsAnswer reports whether the upper layer may answer a message.

@@ -64,8 +64,8 @@
 // A message to a group goes by [Node.MulticastNI] and is one datagram. It needs
 // no peer, no credit and no discovery: the sender limits its own rate. Any host on the
 // net can send a datagram under a false source. So a received datagram ends no
-// connection, makes no peer known, and does not count for [Node.LastHeard].
-// It reaches only portals for which its group was joined ([NI.JoinGroup]): the
+// connection, makes no peer known, and does not count for [Node.LastHeard] or the health
+// of its sender. It reaches only portals for which its group was joined ([NI.JoinGroup]): the
 // protocols at all others rely on sources.
 //
 // # Failures

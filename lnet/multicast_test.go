@@ -11,6 +11,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/recovery"
 	"ulnet/lnet/wire"
 )
 
@@ -287,9 +288,10 @@ func TestFailedDatagram(t *testing.T) {
 	}
 }
 
-// TestDatagramsOfPeers: a datagram from a known node carries the node's primary NID, and
-// counts as a sign of liveness of that node.
+// TestDatagramsOfPeers: a datagram from a known node carries the node's primary NID. It is no sign that
+// the node runs: its source may be forged. So it does not heal the node's NI, nor that of this node.
 func TestDatagramsOfPeers(t *testing.T) {
+	spec.Covers(t, "RM-A22")
 	node, up, c := newCaster(t)
 	var primary nid.NID
 	up.arrive = func(_ *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
@@ -299,10 +301,18 @@ func TestDatagramsOfPeers(t *testing.T) {
 	}
 	node.SetPeer(lnet.Peer{Primary: peerA, NIs: []wire.NIStatus{{NID: peerA}, {NID: peer1}}, Flags: lnet.PeerNIDsUpToDate})
 	c.up.PeerUp(nid.ProcessID{NID: peer1, PID: nid.LustrePID})
+	if err := errors.Join(node.SetPeerHealth(peer1, 500), node.SetNIHealth(self1, 500)); err != nil {
+		t.Fatal(err)
+	}
 	d := c.datagram(peer1)
 	c.receive(t, d)
 	if primary != peerA {
 		t.Errorf("came from %v, want %v", primary, peerA)
+	}
+	for _, of := range []recovery.Target{{NID: peer1}, {NID: self1, Local: true}} {
+		if health, _, ok := node.Condition(of); !ok || health != 500 {
+			t.Errorf("the health of %v is %d after a datagram, want 500", of.NID, health)
+		}
 	}
 	for _, p := range node.Snapshot().Peers {
 		if p.NID == peer1 && p.Traffic.Received.Put != 1 {
