@@ -44,6 +44,7 @@ type Agent struct {
 	signer *keyring.Signer
 	inbox  portals.Inbox // queue of arrived requests
 	missed atomic.Uint64 // inbox.NotPosted, as of the latest log message about it
+	others atomic.Uint64 // messages of processes with another PID
 	outbox portals.Outbox[sending]
 	// refusals sends the replies that belong to no request of this node, except for those to strangers, which the
 	// outbox strangers sends. Other nodes can cause any number of such replies, so both outboxes have bounds of their
@@ -198,12 +199,17 @@ func (a *Agent) giveUp() {
 	}
 }
 
-// arrived takes a request. It also takes a request that was truncated because its buffer was
+// arrived takes a request, unless it comes from another process of a node than the one with the PID that
+// all members share, such as the program of a user. It also takes a request that was truncated because its buffer was
 // too short, so that the machine refuses and counts it. The machine copies the data that it
 // keeps.
 func (a *Agent) arrived(e *portals.Event, data []byte) {
 	if n := a.inbox.NotPosted(); n != a.missed.Swap(n) {
 		a.log.Error("scoll: no buffer posted", slog.Uint64("times", n))
+	}
+	if e.Source.PID != a.pid {
+		a.others.Add(1)
+		return
 	}
 	a.deliver(engine.Input{
 		Kind: engine.Arrival, From: e.Source.NID, Data: data, Cut: e.RLength > e.MLength, Wall: a.wall(),
@@ -211,9 +217,10 @@ func (a *Agent) arrived(e *portals.Event, data []byte) {
 	})
 }
 
-// Stats returns the counters of the machine, and RefusalsUnsent.
+// Stats returns the counters of the machine, OtherProcess and RefusalsUnsent.
 func (a *Agent) Stats() (s Stats) {
 	a.runner.Inspect(func() { s = a.m.Stats() })
+	s.OtherProcess = a.others.Load()
 	s.RefusalsUnsent = a.refusals.NotSent() + a.strangers.NotSent()
 	return s
 }

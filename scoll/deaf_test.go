@@ -53,11 +53,17 @@ func newSiege(t *testing.T) *siege {
 // ask lets n requests of a node arrive that the agent refuses.
 func (s *siege) ask(from nid.NID, n int) {
 	s.t.Helper()
+	s.askAs(nid.ProcessID{NID: from, PID: nid.LustrePID}, n)
+}
+
+// askAs lets n requests of a process arrive.
+func (s *siege) askAs(from nid.ProcessID, n int) {
+	s.t.Helper()
 	for range n {
 		s.header.Sequence++
-		d := new(lnd.Delivery)
+		d := &lnd.Delivery{From: from}
 		d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), Portal: scollwire.RequestPortal})
-		s.driver.Arrive(s.t, from, d, s.header.AppendTo(nil))
+		s.driver.Arrive(s.t, from.NID, d, s.header.AppendTo(nil))
 	}
 }
 
@@ -124,5 +130,21 @@ func TestDeafCrowd(t *testing.T) {
 				t.Errorf("%d refusals wait", all)
 			}
 		})
+	}
+}
+
+// TestOtherProcess (SC-63): a program of a user on a member's host has the member's NID and another PID. The agent drops
+// its requests and answers none of them.
+func TestOtherProcess(t *testing.T) {
+	spec.Covers(t, "SC-63")
+	s := newSiege(t)
+	s.askAs(nid.ProcessID{NID: wireNID(1), PID: nid.UserPID | 4711}, 2)
+	s.askAs(nid.ProcessID{NID: wireNID(1), PID: 7}, 1)
+	if dropped, n := s.agent.Stats().OtherProcess, s.waiting()[wireNID(1)]; dropped != 3 || n != 0 {
+		t.Errorf("%d messages of other processes are dropped, %d refusals wait; want 3, 0", dropped, n)
+	}
+	s.ask(wireNID(1), 1)
+	if dropped, n := s.agent.Stats().OtherProcess, s.waiting()[wireNID(1)]; dropped != 3 || n != 1 {
+		t.Errorf("after a request of the member %d messages are dropped, %d refusals wait; want 3, 1", dropped, n)
 	}
 }

@@ -1,6 +1,7 @@
 package portalstest
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -57,13 +58,13 @@ func (u *Unread) Shutdown(context.Context) error {
 	return nil
 }
 
-// Arrive lets a message with a payload arrive from the process LustrePID of a peer. d has the message's header without the
-// NIDs, PIDs and the length of the payload.
+// Arrive lets a message with a payload arrive from the process d.From.PID of a peer, by default LustrePID. d has the
+// message's header without the NIDs, PIDs and the length of the payload.
 func (u *Unread) Arrive(t *testing.T, from nid.NID, d *lnd.Delivery, payload []byte) {
 	t.Helper()
-	d.From = nid.ProcessID{NID: from, PID: nid.LustrePID}
+	d.From = nid.ProcessID{NID: from, PID: cmp.Or(d.From.PID, nid.LustrePID)}
 	h := &d.Header
-	h.DestNID, h.DestPID, h.SrcNID, h.SrcPID = u.ID, nid.LustrePID, from, nid.LustrePID
+	h.DestNID, h.DestPID, h.SrcNID, h.SrcPID = u.ID, nid.LustrePID, from, d.From.PID
 	h.PayloadLength = uint32(len(payload))
 	answer, err := u.up.Parse(d)
 	if err != nil || answer != lnd.Accept || d.Dropped {

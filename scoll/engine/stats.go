@@ -27,6 +27,9 @@ type Stats struct {
 	TimedOut    uint64 // children given up after their timeout
 	Died        uint64 // children given up because discovery reported them dead
 	Unsent      uint64 // messages given up after all tries to send them
+	// OtherProcess counts messages of processes with another PID than the members have, which are dropped. The machine
+	// leaves it 0; the agent counts.
+	OtherProcess uint64
 	// RefusalsUnsent counts answers to refused requests that did not leave: the node was unreachable, or too many such
 	// answers waited for it, or for many nodes, to read them. The machine leaves it 0; the agent counts.
 	RefusalsUnsent uint64
