@@ -2,6 +2,7 @@ package lnet
 
 import (
 	"errors"
+	"slices"
 	"syscall"
 
 	"ulnet/lnd"
@@ -106,12 +107,29 @@ func (n *Node) sendTransit(m *Message, next *hop) {
 	p := next.peer
 	m.ni, m.Target = p.ni, nid.ProcessID{NID: p.nid, PID: nid.LustrePID}
 	if next.choice.Gateway == nil {
-		m.Target.PID = process(m.Header.DestPID)
+		m.Target.PID = p.lastPID(m.Header.DestPID)
 	}
 	next.choice.Use(&p.remote.Remote, n.sent.Add(1))
 	m.hop = &p.remote.Remote
 	m.hop.Begin(m.wireBytes())
 	n.sendTo(p, m)
+}
+
+// lastPID returns to which process at its destination p a message of another node goes, if its header
+// names the process pid: to that one only if it is connected, or has the userspace flag, so that no
+// driver dials it. Otherwise it goes to the node's own, LustrePID. Senders can name any process, and a
+// driver would make a connection for each one.
+func (p *peerNI) lastPID(pid nid.PID) nid.PID {
+	pid = process(pid)
+	if pid == nid.LustrePID || pid&nid.UserPID != 0 {
+		return pid
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if slices.Contains(p.connected, pid) {
+		return pid
+	}
+	return nid.LustrePID
 }
 
 // finishTransit ends a message that was forwarded, as the method finish ends a message of this node.
