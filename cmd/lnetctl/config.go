@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,11 +34,12 @@ in it, but no peer that was discovered, which is discovered again, and no time-o
 'net set --lnd-timeout'. Networks and routes that lnetd's flags or its own file name start again
 though they were removed: remove them there, too. The file says every setting, also
 those that only ulnet has; a file for kernels is 'lnetctl export --backup'. The file is replaced as
-a whole, or stays as it is.`,
+a whole, or stays as it is. It stays also while LNet is not configured on the node, or while
+a reload, 'lnet configure' or 'lnet unconfigure' runs: the next start would have no networks, or a part.`,
 		Example: "  lnetctl config save\n  lnetctl config save /etc/lnet.conf",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})
+			s, t, err := runningTree(c.Context(), g.client())
 			if err != nil {
 				return err
 			}
@@ -47,10 +49,6 @@ a whole, or stays as it is.`,
 			}
 			if path == "" {
 				return cli.Hint(errors.New("lnetd reads no file of lnetctl's when it starts"), "start it with --lnet-conf FILE, or name a file here")
-			}
-			t, err := node.Remote(g.client()).Tree(c.Context())
-			if err != nil {
-				return err
 			}
 			var text bytes.Buffer
 			if err := tree.Write(&text, t.Saved()); err != nil {
@@ -63,6 +61,26 @@ a whole, or stays as it is.`,
 			return nil
 		},
 	}
+}
+
+// runningTree returns the state of a node and its configuration, which it reads by several requests. ENETDOWN: LNet is not
+// configured on the node, which therefore has no networks. EBUSY: the node was changed between these requests, or is
+// being changed.
+func runningTree(ctx context.Context, client *control.Client) (s node.Status, t *tree.Tree, err error) {
+	if s, err = node.OpStatus.Call(ctx, client, control.None{}); err != nil {
+		return s, nil, err
+	}
+	if err = downError(s); err != nil {
+		return s, nil, err
+	}
+	if t, err = node.Remote(client).Tree(ctx); err != nil {
+		return s, nil, err
+	}
+	after, err := node.OpStatus.Call(ctx, client, control.None{})
+	if err == nil && (s.Changes%2 == 1 || after.Changes != s.Changes) {
+		err = cli.Hint(cli.Errnof(syscall.EBUSY, "a reload, 'lnetctl lnet configure' or 'unconfigure' changes the node"), "wait until it has ended, and try again")
+	}
+	return s, t, err
 }
 
 // replaceFile writes a file beside path and renames it, so that the file at path is never

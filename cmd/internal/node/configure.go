@@ -26,8 +26,7 @@ type ConfigureRequest struct {
 // if the node is already in the wanted state. An error says what could not be started; LNet is then as it
 // was before. Configure first waits for the end of a running reload.
 func (n *Node) Configure(ctx context.Context, r ConfigureRequest) (gone RemovedNet, err error) {
-	n.reloading.Lock()
-	defer n.reloading.Unlock()
+	defer n.change()()
 	if !r.Up {
 		return n.unconfigure(ctx)
 	}
@@ -42,6 +41,16 @@ func (n *Node) Configure(ctx context.Context, r ConfigureRequest) (gone RemovedN
 		return gone, errors.Join(err, bad)
 	}
 	return gone, nil
+}
+
+// change waits until no other change of the configuration runs, and begins one, which lasts until end is called.
+func (n *Node) change() (end func()) {
+	n.reloading.Lock()
+	n.changes.Add(1)
+	return func() {
+		n.changes.Add(1)
+		n.reloading.Unlock()
+	}
 }
 
 // startConfigured starts the networks, peers, rules and routes of the configuration, with those of the

@@ -16,8 +16,7 @@ import (
 // An error that the next start will meet as well, because the file causes it, is a cli.ConfigError. What was applied
 // before an error stays.
 func (n *Node) Import(ctx context.Context) error {
-	n.reloading.Lock()
-	defer n.reloading.Unlock()
+	defer n.change()()
 	if n.imported == nil {
 		return nil
 	}

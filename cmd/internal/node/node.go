@@ -88,6 +88,7 @@ type Node struct {
 	current   atomic.Pointer[config.Config]
 	imported  *tree.File              // Config.Imported, or Imported of the last Reload; guarded by reloading
 	reloading sync.Mutex              // held by Reload, KeysReload, Import and Configure
+	changes   atomic.Uint64           // see Status.Changes
 	damage    error                   // why the node is not as its configuration says, see Reload; nil: it is; guarded by reloading
 	given     map[string][]int        // numbers of the fault rules of the configuration, by their texts; guarded by reloading
 	inForce   map[string]keyring.Keys // keys that sections of the configuration have now; guarded by reloading

@@ -43,8 +43,7 @@ const hintDamaged = "the node is not as its configuration says: restart lnetd (s
 // While LNet is not configured on the node, Reload does not change networks, peers, rules and routes: the
 // new ones take effect when LNet is configured again, and Configure returns their errors.
 func (n *Node) Reload(ctx context.Context, from, to *config.Loaded) (done []string, err error) {
-	n.reloading.Lock()
-	defer n.reloading.Unlock()
+	defer n.change()()
 	if n.damage != nil {
 		return nil, cli.Hint(cli.Errnof(syscall.EBUSY, "an earlier reload failed: %v", n.damage), hintDamaged)
 	}

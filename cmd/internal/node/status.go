@@ -40,6 +40,9 @@ type Status struct {
 	Unconfigured     bool                `json:"unconfigured,omitempty"` // LNet has been taken down by command
 	NUMARange        int                 `json:"numa_range"`             // value of numa_range, which is kept but has no effect
 	MaxInterfaces    int                 `json:"max_interfaces"`         // largest number of a peer's NIs, 0@lo included
+	// Changes counts the beginnings and the ends of reloads, imports of LNetConf, and Configure; odd: one of them is
+	// running. A client that reads the configuration by several requests compares it before and after (sequence lock).
+	Changes uint64 `json:"changes"`
 }
 
 // NIStatus is one NI with the state of its driver. The field Interface is the name of the
@@ -70,8 +73,9 @@ func absolute(path string) string {
 
 // Status returns the node's state.
 func (n *Node) Status() Status {
+	changes := n.changes.Load() // before the rest, so that a change meanwhile shows in a comparison with a later number
 	s := n.lnet.Overview()
-	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.current.Load().Networks, LNetConf: absolute(n.current.Load().LNetConf), SourceCheck: n.cfg.SourceCheck, Stats: n.statsNow(s.Stats)}
+	status := Status{Changes: changes, PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.current.Load().Networks, LNetConf: absolute(n.current.Load().LNetConf), SourceCheck: n.cfg.SourceCheck, Stats: n.statsNow(s.Stats)}
 	status.Discovery, status.Latency = n.base.Discovery().Stats(), n.table.Latencies()
 	status.Faults = n.faults()
 	status.Health, status.Recovery, status.Clock = n.lnet.Health(), n.base.Discovery().Recovery(), n.clock.Now()
