@@ -25,7 +25,7 @@ func TestCaptureRotationOnFullDisk(t *testing.T) {
 	path := filepath.Join(disk.Dir, "lnet.pcapng")
 	var tap *tap
 	if err := disk.Do(func() (err error) {
-		tap, err = openTap(config.Config{Capture: path, CaptureTime: time.Second, CaptureFiles: 1})
+		tap, err = begunTap(config.Config{Capture: path, CaptureTime: time.Second, CaptureFiles: 1})
 		return err
 	}); err != nil {
 		t.Fatal(err)

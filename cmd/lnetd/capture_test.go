@@ -13,11 +13,20 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
+// begunTap returns the tap of a daemon that has started.
+func begunTap(cfg config.Config) (*tap, error) {
+	t, err := openTap(cfg)
+	if err == nil {
+		err = t.settle()
+	}
+	return t, err
+}
+
 // TestCaptureFile: only its owner can read a capture file, and packets are in the file while the
 // daemon runs.
 func TestCaptureFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lnet.pcapng")
-	tap, err := openTap(config.Config{Capture: path})
+	tap, err := begunTap(config.Config{Capture: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +63,7 @@ func TestCaptureFile(t *testing.T) {
 func TestCaptureRotates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lnet.pcapng")
 	cfg := config.Config{Capture: path, CaptureSize: 1, CaptureTime: time.Hour, CaptureFiles: 2}
-	tap, err := openTap(cfg)
+	tap, err := begunTap(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +103,7 @@ func TestCaptureRotates(t *testing.T) {
 // the rotation is tried again later.
 func TestCaptureRotationFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lnet.pcapng")
-	tap, err := openTap(config.Config{Capture: path, CaptureTime: time.Second, CaptureFiles: 1})
+	tap, err := begunTap(config.Config{Capture: path, CaptureTime: time.Second, CaptureFiles: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func serve(ctx context.Context, env cli.Env, loaded *config.Loaded, state *state
 	if err := p.open(loaded); err != nil {
 		return err
 	}
-	if err := importLNetConf(ctx, p.node); err != nil {
+	if err := p.settle(ctx); err != nil {
 		return errors.Join(unlessToldToEnd(ctx, p.log, err), p.close(), p.socket.Close())
 	}
 	settings := daemon.NewSettings(loaded, p.node, logs)
@@ -96,6 +96,15 @@ func (p *process) open(loaded *config.Loaded) (err error) {
 		return errors.Join(err, p.tap.close(), p.socket.Close())
 	}
 	return nil
+}
+
+// settle imports the file LNetConf. The capture gets its name after that, when the configuration can no longer keep the
+// daemon from starting.
+func (p *process) settle(ctx context.Context) error {
+	if err := importLNetConf(ctx, p.node); err != nil {
+		return err
+	}
+	return p.tap.settle()
 }
 
 // start reports that the daemon is ready, and starts what runs beside the control socket until stop

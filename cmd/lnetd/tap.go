@@ -48,11 +48,12 @@ func (f *countedFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// openTap begins the capture of a daemon that starts. Its file gets its name only by the method settle.
 func openTap(cfg config.Config) (t *tap, err error) {
 	t = &tap{cfg: cfg}
 	var out io.Writer
 	if cfg.Capture != "" {
-		if t.file, err = create(cfg); err != nil {
+		if t.file, err = create(cfg, capturefile.Begin); err != nil {
 			return nil, err
 		}
 		out, t.began = t.file, time.Now()
@@ -63,16 +64,34 @@ func openTap(cfg config.Config) (t *tap, err error) {
 	return t, nil
 }
 
-// create creates the file of the capture.
-func create(cfg config.Config) (*countedFile, error) {
-	f, err := capturefile.Create(cfg.Capture, cfg.CaptureFiles)
-	switch {
-	case errors.Is(err, capturefile.ErrForeign), errors.Is(err, capturefile.ErrLink):
-		return nil, cli.Hint(fmt.Errorf("capture: %w", err), "it is left as it is: choose another name with --capture")
-	case err != nil:
-		return nil, cli.Hint(fmt.Errorf("capture: %w", err), "choose a file that can be written with --capture")
+// create creates the file of the capture by a function of package capturefile.
+func create(cfg config.Config, by func(name string, keep int) (*os.File, error)) (*countedFile, error) {
+	f, err := by(cfg.Capture, cfg.CaptureFiles)
+	if err != nil {
+		return nil, explain(err)
 	}
 	return &countedFile{File: f}, nil
+}
+
+// explain adds a hint to an error of package capturefile.
+func explain(err error) error {
+	hint := "choose a file that can be written with --capture"
+	if errors.Is(err, capturefile.ErrForeign) || errors.Is(err, capturefile.ErrLink) {
+		hint = "it is left as it is: choose another name with --capture"
+	}
+	return cli.Hint(fmt.Errorf("capture: %w", err), "%s", hint)
+}
+
+// settle gives the file its name once the daemon has started: captures of starts that fail, as a service manager
+// repeats them, do not push out the good ones.
+func (t *tap) settle() error {
+	if t.file == nil {
+		return nil
+	}
+	if err := capturefile.Settle(t.cfg.Capture, t.cfg.CaptureFiles, t.file.File); err != nil {
+		return explain(err)
+	}
+	return nil
 }
 
 // keep flushes the file at short intervals, so that it can be read while the daemon runs. It
@@ -122,7 +141,7 @@ func (t *tap) tend(now time.Time) error {
 // rotate continues the capture in a new file. If the new file cannot be begun, the capture continues in
 // the present file, under the name that this file had before.
 func (t *tap) rotate(now time.Time) error {
-	next, err := create(t.cfg)
+	next, err := create(t.cfg, capturefile.Create)
 	if err != nil {
 		t.failed = now
 		return fmt.Errorf("no new file, the old one grows on: %w", err)

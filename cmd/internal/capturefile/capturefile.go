@@ -47,12 +47,47 @@ func Create(name string, keep int) (*os.File, error) {
 		if !info.Mode().IsRegular() {
 			return openSpecial(name)
 		}
-		if err := shift(name, max(keep, 1)); err != nil {
+		if err := shift(name, keep); err != nil {
 			return nil, err
 		}
 		break // if another process has created a file at that name meanwhile, O_EXCL below makes the open fail
 	}
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// Begin is Create for a program that may yet fail to start: the new file is name.0 until Settle, and older captures
+// keep their names, so that failed starts do not push them out. A name.0 of such a start is removed.
+func Begin(name string, keep int) (*os.File, error) {
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return openSpecial(name)
+	}
+	if _, err := rotation(name, keep); err != nil {
+		return nil, err
+	}
+	first := name + ".0"
+	err := owned(first)
+	if err == nil {
+		err = os.Remove(first)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(first, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// Settle gives the file f of Begin its name, and renames older captures, as Create does. It does nothing if f is not a
+// regular file. If name.0 is not f any more, because another program has begun the same capture, it fails and renames nothing.
+func Settle(name string, keep int, f *os.File) error {
+	if !Rotates(f) {
+		return nil
+	}
+	if !leadsTo(name+".0", f) {
+		return &fs.PathError{Op: "rename", Path: name + ".0", Err: fs.ErrNotExist}
+	}
+	if err := shift(name, keep); err != nil {
+		return err
+	}
+	return os.Rename(name+".0", name)
 }
 
 // Undo takes back a Create that has renamed the capture live, which is still being written: it closes the
@@ -100,28 +135,30 @@ func openSpecial(name string) (*os.File, error) {
 
 // shift renames name to name.1, name.1 to name.2 and so on.
 func shift(name string, keep int) error {
-	names := make([]string, keep+1)
-	names[0] = name
-	last := 0 // index of the first free name, or of the oldest
-	for i := range names {
+	names, err := rotation(name, keep)
+	for i := len(names) - 1; i > 0 && err == nil; i-- {
+		err = os.Rename(names[i-1], names[i])
+	}
+	return err
+}
+
+// rotation returns the names name, name.1 and so on, up to the first one that is free, or name.keep. The files at these
+// names are captures of this user, or it returns an error.
+func rotation(name string, keep int) (names []string, err error) {
+	for i := range max(keep, 1) + 1 {
+		next := name
 		if i > 0 {
-			names[i] = fmt.Sprintf("%s.%d", name, i)
+			next = fmt.Sprintf("%s.%d", name, i)
 		}
-		last = i
-		err := owned(names[i])
-		if errors.Is(err, fs.ErrNotExist) {
-			break
+		names = append(names, next)
+		if err = owned(next); errors.Is(err, fs.ErrNotExist) {
+			return names, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for i := last; i > 0; i-- {
-		if err := os.Rename(names[i-1], names[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return names, nil
 }
 
 // owned returns nil if the file is a capture that this user owns. An empty file counts as a

@@ -67,6 +67,74 @@ func TestKeepsOldCaptures(t *testing.T) {
 	}
 }
 
+// TestFailedStarts: captures of starts that fail leave the older captures as they are, and the next start removes them.
+// A start that succeeds renames the older ones.
+func TestFailedStarts(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lnet.pcapng")
+	start := func(text string, want map[string]string) {
+		t.Helper()
+		f, err := capturefile.Begin(name, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(capture + text); err != nil {
+			t.Error(err)
+		}
+		if want[""] == text {
+			if err := capturefile.Settle(name, 1, f); err != nil {
+				t.Error(err)
+			}
+		}
+		f.Close()
+		for _, suffix := range []string{"", ".0", ".1", ".2"} {
+			b, err := os.ReadFile(name + suffix)
+			if has := want[suffix]; has == "" && !errors.Is(err, fs.ErrNotExist) || has != "" && string(b) != capture+has {
+				t.Errorf("%s: FILE%s is %q, %v, want %q", text, suffix, b, err, has)
+			}
+		}
+	}
+	start("failed first", map[string]string{".0": "failed first"})
+	start("good", map[string]string{"": "good"})
+	start("better", map[string]string{"": "better", ".1": "good"})
+	for _, text := range []string{"failed", "failed again"} {
+		start(text, map[string]string{"": "better", ".0": text, ".1": "good"})
+	}
+	start("best", map[string]string{"": "best", ".1": "better"})
+	if mode(t, name) != 0o600 {
+		t.Errorf("mode %v", mode(t, name))
+	}
+}
+
+// TestBegunTwice: two programs begin the same capture. The one whose file is gone cannot rename the other's, nor older ones.
+func TestBegunTwice(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lnet.pcapng")
+	write(t, name, capture+"older", 0o600)
+	begin := func() *os.File {
+		f, err := capturefile.Begin(name, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	first, second := begin(), begin()
+	if err := capturefile.Settle(name, 1, first); !errors.Is(err, fs.ErrNotExist) || read(t, name) != capture+"older" {
+		t.Errorf("error %v, the capture is %q", err, read(t, name))
+	}
+	if err := capturefile.Settle(name, 1, second); err != nil || read(t, name+".1") != capture+"older" {
+		t.Errorf("error %v, the older capture is %q", err, read(t, name+".1"))
+	}
+}
+
+// TestBeginLeavesOthersAlone: a file beside the captures that has the name of a failed start's, and is none, stays.
+func TestBeginLeavesOthersAlone(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lnet.pcapng")
+	write(t, name+".0", "root:x:0:0", 0o644)
+	if _, err := capturefile.Begin(name, 1); !errors.Is(err, capturefile.ErrForeign) || read(t, name+".0") != "root:x:0:0" {
+		t.Errorf("error %v, want ErrForeign; the file is %q", err, read(t, name+".0"))
+	}
+}
+
 // TestUndo: the capture that is being written gets its name back. If it had no name any more, because
 // its file was removed by hand, the new file is removed. A file that another program has put at the name stays.
 func TestUndo(t *testing.T) {
@@ -117,7 +185,10 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestLeavesOthersAlone: Create refuses a name at which there is a link, or a file that is no capture, and
+// creators are the functions that return a new capture.
+var creators = []func(name string, keep int) (*os.File, error){capturefile.Create, capturefile.Begin}
+
+// TestLeavesOthersAlone: Create and Begin refuse a name at which there is a link, or a file that is no capture, and
 // that file keeps its content and its mode.
 func TestLeavesOthersAlone(t *testing.T) {
 	for _, test := range []struct {
@@ -172,9 +243,11 @@ func TestLeavesOthersAlone(t *testing.T) {
 			if victim != "" {
 				before = read(t, victim)
 			}
-			if f, err := capturefile.Create(name, 1); !errors.Is(err, test.want) {
-				f.Close()
-				t.Errorf("error %v, want %v", err, test.want)
+			for i, create := range creators {
+				if f, err := create(name, 1); !errors.Is(err, test.want) {
+					f.Close()
+					t.Errorf("function %d: error %v, want %v", i, err, test.want)
+				}
 			}
 			if victim == "" {
 				return
@@ -196,8 +269,10 @@ func TestOtherOwner(t *testing.T) {
 	if err := os.Chown(name, 12345, 12345); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := capturefile.Create(name, 1); !errors.Is(err, capturefile.ErrForeign) {
-		t.Errorf("error %v, want ErrForeign", err)
+	for i, create := range creators {
+		if _, err := create(name, 1); !errors.Is(err, capturefile.ErrForeign) {
+			t.Errorf("function %d: error %v, want ErrForeign", i, err)
+		}
 	}
 }
 
@@ -217,15 +292,17 @@ func TestSpecialFiles(t *testing.T) {
 	}
 	defer reader.Close()
 	for _, name := range []string{fifo, link, null, os.DevNull} {
-		f, err := capturefile.Create(name, 1)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
+		for i, create := range creators {
+			f, err := create(name, 1)
+			if err != nil {
+				t.Errorf("%s, function %d: %v", name, i, err)
+				continue
+			}
+			if err := capturefile.Settle(name, 1, f); err != nil || capturefile.Rotates(f) {
+				t.Errorf("%s, function %d: would be rotated, or %v", name, i, err)
+			}
+			f.Close()
 		}
-		if capturefile.Rotates(f) {
-			t.Errorf("%s would be rotated", name)
-		}
-		f.Close()
 	}
 	if got := mode(t, fifo); got != fs.ModeNamedPipe|0o644 {
 		t.Errorf("mode of the FIFO: %v", got)
