@@ -129,7 +129,7 @@ ibverbs:
 		set -x; CGO_ENABLED=1 $(GO) vet -tags ibverbs ./lnd/verbs/ibv && \
 		CGO_ENABLED=1 $(GO) tool staticcheck -tags ibverbs ./lnd/verbs/ibv && \
 		CGO_ENABLED=1 $(GO) test -count=1 -vet=off -race -short -tags ibverbs ./lnd/verbs/ibv; \
-	else echo "lnd/verbs/ibv is not compiled: no gcc, libibverbs-dev or librdmacm-dev" >&2; [ "$${CI:-}" != true ]; fi
+	else echo "lnd/verbs/ibv is not compiled: no gcc, libibverbs-dev or librdmacm-dev; 'make test' as root installs them" >&2; [ "$${CI:-}" != true ]; fi
 
 # Copies the files that have changed from a folder's folder new into it.
 refresh = for c in $(2); do cmp -s $(1)/new/$$c $(1)/$$c || cp -f $(1)/new/$$c $(1)/ || exit; done
