@@ -37,7 +37,21 @@ func (l *nidLookup) of(on networks.Interface, ni tree.NI) nid.NID {
 	if has := l.now.RunsOn(on.Net.String(), ni); has != nil {
 		return has.NID
 	}
-	on = l.n.large(on)
+	return l.starts(l.n.large(on))
+}
+
+// atStart returns the NID that an NI has or gets when lnetd starts: an NI that is named by its interface has a large one
+// only if that is its only kind. Without an address of the interface now, the result is the present NID if that is not
+// large, and not valid otherwise.
+func (l *nidLookup) atStart(on networks.Interface, ni tree.NI) nid.NID {
+	if id := l.of(on, ni); id.Is4() {
+		return id
+	}
+	return l.starts(on)
+}
+
+// starts returns the NID that an NI gets when it starts on an interface or an address.
+func (l *nidLookup) starts(on networks.Interface) nid.NID {
 	addr, err := netip.ParseAddr(on.Name)
 	if err != nil {
 		addr = l.names.first[on.Name]

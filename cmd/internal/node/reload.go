@@ -38,7 +38,8 @@ const hintDamaged = "the node is not as its configuration says: restart lnetd (s
 // later reloads are refused with EBUSY.
 //
 // Reload refuses a file LNetConf whose networks or routes the next start would refuse. It judges by the NIDs that the node
-// has now, and takes a route whose gateway is on a network with an NI whose NID is not known now. The error is that of the start.
+// has now, with large ones and as they are without them, and takes a route whose gateway is on a network with an NI whose NID
+// is not known now. The error is that of the start.
 //
 // While LNet is not configured on the node, Reload does not change networks, peers, rules and routes: the
 // new ones take effect when LNet is configured again, and Configure returns their errors.

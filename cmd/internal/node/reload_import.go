@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
+	"syscall"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config/tree"
@@ -24,7 +26,8 @@ func (r *reload) checkImport(others []nid.NID) error {
 	if err != nil {
 		return err
 	}
-	t := &trial{nids: r.n.lookUpNIDs(), others: others, own: slices.Clone(others)}
+	t := &trial{nids: r.n.lookUpNIDs(), others: others}
+	t.now.own, t.next.own = slices.Clone(others), slices.Clone(others)
 	for _, c := range configuredNIs(before) {
 		t.start(c)
 	}
@@ -35,23 +38,47 @@ func (r *reload) checkImport(others []nid.NID) error {
 }
 
 // trial is a tree.Target that tries the networks and routes of a file, without changing the node. It takes all else.
+// LNet may be configured with large NIDs now, and without them at the next start: a route needs to fit one of both.
 type trial struct {
 	tree.Target
-	nids    *nidLookup
-	others  []nid.NID // NIDs of NIs that only commands have started
-	own     []nid.NID // NIDs of others and of the configuration, up to this point of the file
-	unknown []nid.Net // networks of NIs whose NID is not known: their interface has no address, or also one for a large NID
+	nids      *nidLookup
+	others    []nid.NID // NIDs of NIs that only commands have started
+	now, next nidSet    // NIDs as they are now, and as they are when lnetd starts
 }
 
-// start notes that an NI is there. LNet may be configured with large NIDs now, and without them at the next start.
-func (t *trial) start(c configuredNI) {
-	id := t.nids.of(c.on, c.ni)
+// nidSet are the NIDs of others and of the configuration, up to a point of a file.
+type nidSet struct {
+	own     []nid.NID
+	unknown []nid.Net // networks of NIs whose NID is not known, because their interface has no address
+}
+
+func (s *nidSet) add(net nid.Net, id nid.NID) {
 	if id.IsValid() {
-		t.own = append(t.own, id)
+		s.own = append(s.own, id)
+	} else {
+		s.unknown = append(s.unknown, net)
 	}
-	if !id.IsValid() || t.nids.n.large(c.on) != c.on {
-		t.unknown = append(t.unknown, c.on.Net)
+}
+
+// try returns the error of a route at a node with these NIDs. It takes routes by NIDs of others, which the node has only
+// until LNet is taken down, and routes by networks on which its NID is not known, if nothing else is wrong with them.
+func (s *nidSet) try(r route.Route, others []nid.NID) error {
+	own, onlyNow := s.own, slices.Contains(others, r.Gateway)
+	if onlyNow {
+		own = slices.DeleteFunc(slices.Clone(own), func(id nid.NID) bool { return id == r.Gateway })
 	}
+	b := new(route.Table).Batch(own, rand.New(rand.NewPCG(0, 0))) // the order of routes has no meaning here
+	err := b.Add(r)
+	if errors.Is(err, syscall.EHOSTUNREACH) && (onlyNow || slices.Contains(s.unknown, r.Gateway.Net())) {
+		return nil
+	}
+	return err
+}
+
+// start notes that an NI is there.
+func (t *trial) start(c configuredNI) {
+	t.now.add(c.on.Net, t.nids.of(c.on, c.ni))
+	t.next.add(c.on.Net, t.nids.atStart(c.on, c.ni))
 }
 
 // AddNI implements tree.Target, like the methods below.
@@ -63,15 +90,13 @@ func (t *trial) AddNI(_ context.Context, net string, ni tree.NI) error {
 	return err
 }
 
-// AddRoute takes routes by NIDs of others, which the node has only until LNet is taken down, and routes by networks on
-// which its NID is not known.
+// AddRoute takes a route that fits the present NIDs. For others it returns the error that they have when lnetd starts.
 func (t *trial) AddRoute(_ context.Context, r tree.Route) error {
 	v, err := r.Value()
-	if err != nil || slices.Contains(t.others, v.Gateway) || slices.Contains(t.unknown, v.Gateway.Net()) {
+	if err != nil || t.now.try(v, t.others) == nil {
 		return err
 	}
-	b := new(route.Table).Batch(t.own, rand.New(rand.NewPCG(0, 0))) // the order of routes has no meaning here
-	return cli.Hint(b.Add(v), hintRoutes)
+	return cli.Hint(t.next.try(v, t.others), hintRoutes)
 }
 
 // AddRouteList adds each route.

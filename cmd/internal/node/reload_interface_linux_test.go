@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/config/tree"
@@ -141,6 +142,63 @@ func TestReloadInterfaceChanged(t *testing.T) {
 				h.reload("16", "10.7.0.5@tcp "+e.now+"@tcp1")
 			})
 		}
+	}
+}
+
+// TestReloadLargeNIDGone: a node with a large NID is judged by this NID and by the one that it gets when lnetd starts,
+// whether its interface has the IPv6 address or has lost it: a reload takes routes that fit one of both, and refuses
+// others with the error of the start.
+func TestReloadLargeNIDGone(t *testing.T) {
+	spec.Covers(t, "OP-7")
+	h := newLaptop(t)
+	h.address(withoutDAD(netlink.AddrAdd), "fd88::5/64")
+	takeDown(t, h.n)
+	h.must(func() error {
+		_, err := h.n.Configure(t.Context(), node.ConfigureRequest{Up: true, All: true, Large: true})
+		return err
+	})
+	h.has("10.7.0.5@tcp fd88::5@tcp1")
+	h.routes()
+	h.address(netlink.AddrDel, "fd88::5/64")
+	h.routes()
+}
+
+// withoutDAD returns a function that changes an address without duplicate address detection, during which it could not
+// be used.
+func withoutDAD(change func(netlink.Link, *netlink.Addr) error) func(netlink.Link, *netlink.Addr) error {
+	return func(link netlink.Link, a *netlink.Addr) error {
+		a.Flags = unix.IFA_F_NODAD
+		return change(link, a)
+	}
+}
+
+// routes reloads files with routes at a node that has the NID fd88::5@tcp1, and that gets 10.8.0.5@tcp1 when it starts.
+func (h *laptop) routes() {
+	h.t.Helper()
+	for text, want := range map[string]string{
+		"{net: o2ib, gateway: 10.8.0.9@tcp1}": "",
+		"{net: o2ib, gateway: fd88::9@tcp1}":  "",
+		"{net: o2ib, gateway: 10.8.0.5@tcp1}": "the gateway is this node",
+		"{net: o2ib, gateway: fd88::5@tcp1}":  "No interface configured on the same net as gateway",
+		"{net: tcp1, gateway: 10.8.0.9@tcp1}": "the gateway is on the net itself",
+	} {
+		from, to := with(h.t, "8"), with(h.t, "8")
+		var err error
+		if to.Imported, err = tree.Read([]byte("route:\n  - " + text + "\n")); err != nil {
+			h.t.Fatal(err)
+		}
+		to.LNetConf = "lnet.conf"
+		h.must(func() error {
+			_, err := h.n.Reload(h.t.Context(), from, to)
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				h.t.Errorf("%s: error %v, want %q", text, err, want)
+			}
+			if err != nil {
+				return nil
+			}
+			_, err = h.n.Reload(h.t.Context(), to, from)
+			return err
+		})
 	}
 }
 
