@@ -143,11 +143,21 @@ func (g *group) memberTimeout() time.Duration {
 
 // join joins the group. EALREADY: this node has joined it.
 func (g *group) join() error {
+	group, err := g.enter()
+	if err != nil {
+		return err
+	}
+	g.entered(group)
+	return nil
+}
+
+// enter begins a membership.
+func (g *group) enter() (*rmcast.Group, error) {
 	g.mu.Lock()
 	faults, joined := g.faults, g.group != nil
 	g.mu.Unlock()
 	if joined {
-		return cli.Errnof(syscall.EALREADY, "group %s is joined already", g.cfg.Name)
+		return nil, cli.Errnof(syscall.EALREADY, "group %s is joined already", g.cfg.Name)
 	}
 	group, err := g.m.agent.Join(rmcast.GroupConfig{
 		Group: rmcast.GroupID(g.cfg.Number), Managers: g.cfg.Managers, Admit: g.admitted(), FIFO: g.cfg.FIFO,
@@ -155,12 +165,33 @@ func (g *group) join() error {
 		Handle: g.heard, OnChange: g.changed, NoMulticast: !g.cfg.Multicast,
 	})
 	if err != nil {
-		return explain(err)
+		return nil, explain(err)
 	}
+	return group, nil
+}
+
+// entered keeps the membership, and gives it the faults that were set while it began.
+func (g *group) entered(group *rmcast.Group) {
 	g.mu.Lock()
 	g.group = group
 	g.mu.Unlock()
-	return nil
+	g.applyFaults(group.SetFaults)
+}
+
+// applyFaults calls set with the faults of the group, again if they were changed meanwhile: of several calls at the same
+// time the last one has the latest faults.
+func (g *group) applyFaults(set func(rmcast.Faults)) {
+	latest := func() rmcast.Faults {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.faults
+	}
+	for {
+		f := latest()
+		if set(f); latest() == f {
+			return
+		}
+	}
 }
 
 // leave leaves the group. ESRCH: this node has not joined it.

@@ -201,10 +201,10 @@ func (m *Module) SetFaults(f Faults) error {
 	}
 	g.mu.Lock()
 	g.faults = rmcast.Faults{Acks: f.Acks, Datagrams: f.Datagrams}
-	group, faults := g.group, g.faults
+	group := g.group
 	g.mu.Unlock()
 	if group != nil {
-		group.SetFaults(faults)
+		g.applyFaults(group.SetFaults)
 	}
 	return nil
 }
