@@ -33,15 +33,24 @@ func newPeerSet(limit int) *peerSet {
 	return &peerSet{limit: limit, own: map[nid.NID]*peer{}, rest: peer{label: other}}
 }
 
-// peer is the state of a NID, the sum of its entries for each NI of this node.
+// peer is the state of a NID, the sum of its entries for each NI of this node. The counters include those of entries
+// that are gone, as after an NI of this node was removed, so that they do not decrease while the peer has its label.
 type peer struct {
 	peerCounts
 	peerGauges
-	label  string     // the NID as text
-	base   peerCounts // counts from before the peer got its label; peerSet.rest keeps them
-	before peerCounts // counts at the previous scrape
-	seen   bool       // the present scrape has found the peer
-	fresh  bool       // the present scrape has given it the label
+	label   string     // the NID as text
+	entries []entry    // counts of the node's entries, and a further entry with the failures, which are counted for the NID
+	gone    peerCounts // counts of entries that are gone
+	base    peerCounts // counts from before the peer got its label; peerSet.rest keeps them
+	before  peerCounts // counts at the previous scrape
+	seen    bool       // the present scrape has found the peer
+	fresh   bool       // the present scrape has given it the label
+}
+
+// entry has the counts of a NID for one NI of this node.
+type entry struct {
+	via         nid.NID    // NID of this node's NI; zero: the entry with the failures
+	now, before peerCounts // counts at the present scrape and at the previous one
 }
 
 // peerGauges are the values of a peer that can rise and fall.
@@ -62,7 +71,7 @@ type counting interface {
 // read takes the state of all peers of a node, and then the counters of the node.
 func (s *peerSet) read(n counting) {
 	for _, p := range s.own { // any order: peers are independent
-		*p = peer{label: p.label, base: p.base, before: p.peerCounts}
+		p.begin()
 	}
 	s.rest.peerGauges, s.count = peerGauges{}, 0
 	others := s.more
@@ -75,6 +84,7 @@ func (s *peerSet) read(n counting) {
 	})
 	s.count += len(s.own)
 	for id, p := range s.own { // any order: peers are independent
+		p.sum()
 		if p.fresh && others { // the peer has just got its label: s.rest includes what was counted for it so far
 			p.base = p.peerCounts
 		}
@@ -104,17 +114,14 @@ func (s *peerSet) of(id nid.NID) *peer {
 }
 
 // settle handles a peer that the node has forgotten since the previous scrape. It adds what was counted under
-// the peer's label to s.left. The node may know the peer again by now: its counters have then begun anew.
+// the peer's label to s.left.
 func (s *peerSet) settle(id nid.NID, p *peer) {
-	if p.seen && !p.isBelow(&p.before) {
+	if p.seen {
 		return
 	}
 	s.left.add(&p.before)
 	s.left.subtract(&p.base)
-	p.base = peerCounts{}
-	if !p.seen {
-		delete(s.own, id)
-	}
+	delete(s.own, id)
 }
 
 // sumUp computes the counters of s.rest, the peers without a label, from total, the counters of the whole
@@ -145,12 +152,49 @@ func (p *peer) measure(from *lnet.PeerSnapshot) {
 	p.queuedBytes += from.QueuedBytes
 }
 
+// begin prepares a peer for the next scrape.
+func (p *peer) begin() {
+	for i := range p.entries {
+		e := &p.entries[i]
+		e.before, e.now = e.now, peerCounts{}
+	}
+	*p = peer{label: p.label, entries: p.entries, gone: p.gone, base: p.base, before: p.peerCounts}
+}
+
 // count adds the counters of one entry of the node's table of peers.
 func (p *peer) count(from *lnet.PeerSnapshot) {
 	c := countsOf(&from.Traffic, &from.Failures)
-	failures := max(p.failures, c.failures) // not a sum: failures are counted for the NID, and each of its entries has the same number
-	p.peerCounts.add(&c)
-	p.failures = failures
+	failures := c.failures
+	c.failures = 0
+	p.of(from.Via).add(&c)
+	all := p.of(nid.NID{})
+	all.failures = max(all.failures, failures) // not a sum: each entry has the number of the NID
+}
+
+// of returns the counts of the entry for an NI of this node.
+func (p *peer) of(via nid.NID) *peerCounts {
+	for i := range p.entries {
+		if p.entries[i].via == via {
+			return &p.entries[i].now
+		}
+	}
+	p.entries = append(p.entries, entry{via: via})
+	return &p.entries[len(p.entries)-1].now
+}
+
+// sum computes the counters once all entries are counted. An entry whose counters are lower than before is gone, or was gone
+// and is back.
+func (p *peer) sum() {
+	for i := range p.entries {
+		if e := &p.entries[i]; e.now.isBelow(&e.before) {
+			p.gone.add(&e.before)
+		}
+	}
+	p.entries = slices.DeleteFunc(p.entries, func(e entry) bool { return e.now == peerCounts{} })
+	p.peerCounts = p.gone
+	for i := range p.entries {
+		p.peerCounts.add(&p.entries[i].now)
+	}
 }
 
 // peerCounts are counters of a peer or of the node.
@@ -186,8 +230,7 @@ func (c *peerCounts) subtract(d *peerCounts) {
 	}
 }
 
-// isBelow reports whether some counter is lower than that of d, which means that the node has
-// forgotten the peer since.
+// isBelow reports whether some counter is lower than that of d.
 func (c *peerCounts) isBelow(d *peerCounts) bool {
 	now, then := c.fields(), d.fields()
 	for i := range now {

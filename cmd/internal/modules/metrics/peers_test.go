@@ -54,9 +54,9 @@ func TestPeersAboveTheLimit(t *testing.T) {
 	n.send(1, 5)
 	want("and counts for itself", map[string]uint64{"10.0.0.3@tcp": 12, other: 1007})
 	n.peers[1].Traffic.Sent.Put = 0
-	want("it was forgotten and is back", map[string]uint64{"10.0.0.3@tcp": 0, other: 1007})
+	want("it was forgotten and is back", map[string]uint64{"10.0.0.3@tcp": 12, other: 1007})
 	n.send(1, 6)
-	want("and counts again", map[string]uint64{"10.0.0.2@tcp": 20, "10.0.0.3@tcp": 6, other: 1007})
+	want("and counts again", map[string]uint64{"10.0.0.2@tcp": 20, "10.0.0.3@tcp": 18, other: 1007})
 	n.traffic.Sent.Put -= 2
 	want("two messages are counted for the peer and not yet for the node", map[string]uint64{other: 1007})
 	n.traffic.Sent.Put += 12
@@ -77,6 +77,40 @@ func TestPeerOnSeveralNIs(t *testing.T) {
 	p := s.own[nid.MustParse("10.0.0.1@tcp")]
 	if p.sent != 120 || p.failures != 3 || p.credits != 16 || !p.up || p.health != 1000 || s.more || s.count != 1 {
 		t.Errorf("%+v, count %d", p, s.count)
+	}
+}
+
+// TestPeerLosesNI: when one of the NIs of this node by which a NID is reached goes, the counters of the NID do not
+// decrease and go on with what the other NI counts. None of its messages is counted for others.
+func TestPeerLosesNI(t *testing.T) {
+	n, s := &fakeNode{}, newPeerSet(1)
+	via := func(ni string, sent uint64) {
+		n.add("10.0.0.1@tcp", sent)
+		p := &n.peers[len(n.peers)-1]
+		p.Via, p.Failures.RemoteError = nid.MustParse(ni), 3
+	}
+	want := func(step string, sent uint64) {
+		t.Helper()
+		s.read(n)
+		if p := s.own[nid.MustParse("10.0.0.1@tcp")]; p.sent != sent || p.failures != 3 || s.rest.sent != 0 {
+			t.Errorf("%s: %d messages and %d failures, want %d and 3; others have %d messages", step, p.sent, p.failures, sent, s.rest.sent)
+		}
+	}
+	via("10.0.0.8@tcp", 100)
+	via("10.0.0.9@tcp", 20)
+	want("two NIs", 120)
+	n.peers = n.peers[1:]
+	n.send(0, 5)
+	want("one has gone", 125)
+	n.send(0, 200)
+	want("the other one sends", 325)
+	via("10.0.0.8@tcp", 7)
+	want("it is back", 332)
+	n.peers = n.peers[1:]
+	n.send(0, 400)
+	want("the other one has gone, and this one has sent more than both", 732)
+	if e := s.own[nid.MustParse("10.0.0.1@tcp")].entries; len(e) != 2 {
+		t.Errorf("entries %+v are kept, want one for the NI and one for the failures", e)
 	}
 }
 
