@@ -171,8 +171,11 @@ func TestListChangeAfterEnd(t *testing.T) {
 	if err := s.agent.Stage(without); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.agent.CommitAnyway(); err != nil || !s.agent.Status().Stopped {
-		t.Fatalf("%v, stopped %v", err, s.agent.Status().Stopped)
+	if err := s.agent.CommitAnyway(); err != nil {
+		t.Fatal(err)
+	}
+	if status := s.agent.Status(); !status.Stopped || !status.Left {
+		t.Fatalf("stopped %v, left %v", status.Stopped, status.Left)
 	}
 	for _, err := range []error{s.agent.Commit(), s.agent.CommitAnyway(), s.agent.Cancel(), s.agent.Stage(without)} {
 		if err == nil || err.Error() != "gossip: stopped" {

@@ -98,6 +98,7 @@ type Status struct {
 	Alive        int           `json:"alive"`        // number of live participants, this node included
 	Silent       bool          `json:"silent"`       // this node is still silent after its start
 	Stopped      bool          `json:"stopped"`      // this node has stopped: its parameters are wrong, or it left the list
+	Left         bool          `json:"left"`         // this node has stopped because it left the list: a list without it was committed here
 	Participants []Participant `json:"participants"` // in the order of the list
 	Stats        engine.Stats  `json:"stats"`        // counters of the machine since the start
 	Keys         int           `json:"keys"`         // number of keys; 0: messages are not signed
@@ -118,7 +119,7 @@ func (a *Agent) Status() Status {
 		m := a.m
 		s.Clock, s.Cycle, s.N, s.Limits = m.Clock(), m.Cycle(), m.Len(), m.Limits()
 		s.Threshold, s.Digest = s.Limits.Dead, m.List().Digest().String()
-		s.Quorum, s.Alive, s.Silent, s.Stopped, s.Stats = m.Quorum(), m.AliveCount(), m.Silent(), m.Stopped(), m.Stats()
+		s.Quorum, s.Alive, s.Silent, s.Stopped, s.Left, s.Stats = m.Quorum(), m.AliveCount(), m.Silent(), m.Stopped(), m.Left(), m.Stats()
 		s.Keys, s.Verified = m.Keys(), m.Verified()
 		s.Participants = make([]Participant, s.N)
 		for i := range s.Participants {

@@ -73,6 +73,7 @@ type Machine struct {
 	last    time.Duration // when the last cycle began, or would have begun during a pause
 	begun   bool
 	stopped bool
+	left    bool // this node has stopped because the new list is without it
 
 	message      bool   // the input of this step is a message
 	messageClock uint64 // the Lamport clock of that message

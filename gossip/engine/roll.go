@@ -168,6 +168,7 @@ func (m *Machine) commit(out *Output) {
 		m.stats.BadStages++
 		return
 	case r.self < 0:
+		m.left = true
 		m.stop(Event{Kind: Left}, out)
 		return
 	}

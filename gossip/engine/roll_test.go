@@ -269,3 +269,29 @@ func TestRollLeave(t *testing.T) {
 		t.Errorf("stopped %v, told %v, %d alive", h.m.Stopped(), k, h.m.AliveCount())
 	}
 }
+
+// TestRollLeft: GO-A21, GO-A5: only the commit of a list without this node makes it leave. A node that stops because its
+// parameters are wrong has not left, even while such a list is staged.
+func TestRollLeft(t *testing.T) {
+	spec.Covers(t, "GO-A21", "GO-A5")
+	for _, strict := range []bool{false, true} {
+		for _, commit := range []bool{false, true} {
+			h := newHarness(t, 8, 0, func(c *Config) { c.Strict = strict })
+			h.cycles(1)
+			h.stage(newListOf(t, 1, 8))
+			if h.m.Left() {
+				t.Error("has left before the commit")
+			}
+			if commit {
+				h.step(Input{Kind: Commit})
+			}
+			bad := h.params(h.header())
+			bad.Interval = 2 * interval
+			h.ping(3, bad, young(8, 3)...)
+			h.ping(4, bad, young(8, 4)...)
+			if !h.m.Stopped() || h.m.Left() != commit {
+				t.Errorf("strict %v, commit %v: stopped %v, left %v", strict, commit, h.m.Stopped(), h.m.Left())
+			}
+		}
+	}
+}

@@ -99,6 +99,10 @@ func (m *Machine) Unready() bool { return m.stealth.silent && !m.stealth.most &&
 // Stopped reports whether this node has stopped taking part.
 func (m *Machine) Stopped() bool { return m.stopped }
 
+// Left reports whether this node has stopped because it left the list: a list without it was committed here. A node that
+// has stopped because its parameters are wrong has not left.
+func (m *Machine) Left() bool { return m.left }
+
 // AliveBits returns a bitmap of the participants that are alive, as this node last reported
 // them: bit i%8 of byte i/8 stands for participant i. The bitmap belongs to the machine and is
 // valid until the next Step.
