@@ -81,7 +81,8 @@ func (t *Settling) Alive(id nid.NID) (bool, uint64) {
 }
 
 // Advance ends settling if the agent, whose state is s, knows enough: it reports as alive all servers that were alive, or
-// the time for settling has passed.
+// the time for settling has passed. For an agent that has left the list, all others are dead. One that has given up, since
+// its parameters are wrong, never knows enough.
 func (t *Settling) Advance(agent *gossip.Agent, s *gossip.Status) {
 	t.mu.Lock()
 	if t.Agent() == agent && t.silent && !s.Silent && s.Cycle <= uint64(s.Limits.Stealth) { // the silence has ended early: others hold this node for dead, so gossip runs there
@@ -89,8 +90,8 @@ func (t *Settling) Advance(agent *gossip.Agent, s *gossip.Status) {
 	}
 	over := s.Cycle > t.until
 	t.mu.Unlock()
-	if !s.Stopped {
-		t.conclude(agent, over && !agent.Unsure())
+	if s.Left || !s.Stopped {
+		t.conclude(agent, s.Left || over && !agent.Unsure())
 	}
 }
 

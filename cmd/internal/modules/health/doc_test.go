@@ -17,7 +17,7 @@ func TestHealthDocument(t *testing.T) {
 	_, table, _ := strings.Cut(string(b), "<!-- operator -->\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	known := map[string]bool{"other-times": true} // not a reason for the lack of a quorum, but a reason why a client has no master
-	for _, why := range []QuorumLack{LackGossip, LackParams, LackListening, LackStarting, LackUnsure, LackCutOff, LackNone} {
+	for _, why := range []QuorumLack{LackGossip, LackLeft, LackParams, LackListening, LackStarting, LackUnsure, LackCutOff, LackNone} {
 		known[string(why)] = true
 		if !strings.Contains(table, "\n| `"+string(why)+"` | ") {
 			t.Errorf("no row for %q", why)

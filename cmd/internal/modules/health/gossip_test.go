@@ -131,3 +131,68 @@ func TestHealthList(t *testing.T) {
 		return true
 	})
 }
+
+// TestHealthLeaves: GO-A21, CH-30, CH-33: a server leaves the list of gossip, from which client health has its servers. It says
+// so, has no quorum, and ends its connections with clients, here only. Clients stay connected to the other servers, with one
+// of these as their master, in the incarnation that they had.
+func TestHealthLeaves(t *testing.T) {
+	spec.Covers(t, "GO-A21", "CH-30", "CH-33")
+	t.Parallel()
+	h := newHealthNodes(t, 3, 2, func(_ int, c *config.Config) { c.Health.Times.Quorum = time.Second })
+	await(t, "connections", func() bool { return h.settled(3, 3) && h.settled(4, 3) })
+	await(t, "servers", func() bool { return h.alive(0)+h.alive(1)+h.alive(2) == 9 })
+	h.drainAllBut(0)
+	incarnations := map[int]uint64{}
+	for i := 3; i < 5; i++ {
+		s, _ := h.nodes[i].Status()
+		incarnations[i] = s.Client.Incarnation
+	}
+	list := fmt.Sprintf("%v\n%v\n", h.nid(1), h.nid(2))
+	h.gossip(t, func(g *gossipmod.Module) error { return g.Stage(strings.NewReader(list)) })
+	h.gossip(t, func(g *gossipmod.Module) error { return g.Commit(gossipmod.CommitRequest{Anyway: true}) })
+	await(t, "end of the connections", func() bool {
+		s, err := h.nodes[0].Status()
+		return err == nil && !s.Server.Unsure && !s.Server.Quorum && s.Server.Clients == 0 && s.Server.NoQuorum.Why == LackLeft
+	})
+	for i, incarnation := range incarnations {
+		await(t, "master", func() bool { return h.settledWithout(i, 0, incarnation) })
+	}
+}
+
+// drainAllBut makes the first client choose a server as its master.
+func (h *healthNodes) drainAllBut(k int) {
+	h.t.Helper()
+	for _, on := range []bool{true, false} {
+		for i, n := range h.nodes[:h.servers] {
+			if i == k {
+				continue
+			}
+			if err := n.Drain(DrainRequest{On: on}); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+		if on {
+			await(h.t, "master", func() bool { return h.master() == h.nid(k) && h.settled(h.servers, h.servers) })
+		}
+	}
+}
+
+// settledWithout reports whether client i is connected to all servers but one, and these show it as connected, all in the
+// same incarnation.
+func (h *healthNodes) settledWithout(i, left int, incarnation uint64) bool {
+	h.t.Helper()
+	s, err := h.nodes[i].Status()
+	if err != nil || s.Client.Incarnation != incarnation {
+		h.t.Fatalf("client %d was evicted: %+v, %v", i, s.Client, err)
+	}
+	if s.Client.State != "settled" || s.Client.Master == h.nid(left) || len(s.Client.Attached) != h.servers-1 {
+		return false
+	}
+	for k, n := range h.nodes[:h.servers] {
+		info, err := n.Client(s.Client.Client.String())
+		if connected := err == nil && info.State == "connected" && info.Master == s.Client.Master && info.Incarnation == incarnation; connected != (k != left) {
+			return false
+		}
+	}
+	return true
+}

@@ -17,7 +17,8 @@ type QuorumLack string
 // The reasons for having no quorum.
 const (
 	LackGossip    QuorumLack = "no-gossip" // gossip does not run
-	LackParams    QuorumLack = "excluded"  // gossip has given up: other nodes have other parameters, or their list does not contain this node
+	LackLeft      QuorumLack = "left"      // this node has left gossip: a list without it was committed here
+	LackParams    QuorumLack = "excluded"  // gossip has given up: other nodes have other parameters
 	LackListening QuorumLack = "listening" // gossip is silent in its first cycles, so that all nodes notice that this node was gone
 	LackStarting  QuorumLack = "starting"  // gossip has run for fewer cycles than the news that a server is alive may need to arrive
 	LackUnsure    QuorumLack = "unsure"    // gossip cannot judge: this process was paused, or gossip was restarted
@@ -60,6 +61,8 @@ func (s *sight) noQuorum() *NoQuorum {
 	switch q.Why {
 	case LackGossip:
 		q.Text = "gossip does not run: 'gossipctl start' starts it"
+	case LackLeft:
+		q.Text = "this node has left gossip, a list without it was committed here, so its clients go to the others: to bring it back, commit a list with it there, then 'gossipctl init' and 'gossipctl start' here"
 	case LackParams:
 		q.Text = "gossip has given up, its parameters or its list are not those of the others: see 'gossipctl status'"
 	case LackListening:
@@ -78,12 +81,14 @@ func (s *sight) noQuorum() *NoQuorum {
 	return q
 }
 
-// lack returns the reason. If gossip does not run or has given up, that comes before anything that gossip
+// lack returns the reason. If gossip does not run, has been left or has given up, that comes before anything that gossip
 // reports.
 func (s *sight) lack() QuorumLack {
 	switch {
 	case s.gossip == nil:
 		return LackGossip
+	case s.gossip.Left:
+		return LackLeft
 	case s.gossip.Stopped:
 		return LackParams
 	case 2*s.alive > s.known:

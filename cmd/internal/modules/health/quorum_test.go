@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestNoQuorumReasons: CH-3: each reason is shown with its word and its numbers. If gossip does not run or
+// TestNoQuorumReasons: CH-3: each reason is shown with its word and its numbers. If gossip does not run, was left or
 // has given up, that reason is shown, whatever gossip has reported.
 func TestNoQuorumReasons(t *testing.T) {
 	spec.Covers(t, "CH-3")
@@ -23,6 +23,8 @@ func TestNoQuorumReasons(t *testing.T) {
 	}
 	silentAlone, silentStopped := listens, listens
 	silentStopped.Stopped = true
+	silentLeft := silentStopped
+	silentLeft.Left = true
 	away := []nid.NID{nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp")}
 	for _, c := range []struct {
 		s    sight
@@ -31,6 +33,7 @@ func TestNoQuorumReasons(t *testing.T) {
 	}{
 		{sight{known: 3}, LackGossip, "gossip does not run: 'gossipctl start' starts it"},
 		{sight{gossip: &silentStopped, unsure: true}, LackParams, "gossip has given up"},
+		{sight{gossip: &silentLeft, known: 3, alive: 1}, LackLeft, "this node has left gossip"},
 		{
 			sight{gossip: &silentAlone, unsure: true, known: 3, alive: 1, notSeen: away},
 			LackListening,

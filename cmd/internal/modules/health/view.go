@@ -18,13 +18,15 @@ var (
 
 // view is what client health knows of other servers (health.View). While gossip runs, that is
 // what gossip reports. While gossip is stopped, all servers keep their last state, and the view
-// is unsure. After gossip has started again, the view stays unsure while it settles.
+// is unsure. After gossip has started again, the view stays unsure while it settles. If gossip gives up, its parameters are
+// wrong and it says nothing about the others, so the view is unsure. A server that has left the list is sure: it is none of
+// the servers any more, and alone.
 type view struct {
 	gossipmod.Settling
 
 	mu       sync.Mutex
-	excluded bool               // the agent has stopped: wrong parameters, or not in the list; mu guards this field and all below, except the last two
-	most     bool               // the agent has heard most servers since it became the source of the view
+	excluded bool               // the agent has given up: its parameters are wrong; mu guards this field and all below, except the last two
+	most     bool               // the agent has heard most servers since it became the source of the view, or waits for none, because it has left the list
 	alive    int                // number of live servers when the view was last sure
 	known    int                // number of servers when the view was last sure
 	servers  []nid.NID          // servers of the view; nil: the participants of gossip
@@ -114,7 +116,8 @@ func (v *view) look() {
 	s := agent.Status()
 	v.mu.Lock()
 	if v.Agent() == agent {
-		v.excluded = s.Stopped
+		v.excluded = s.Stopped && !s.Left
+		v.most = v.most || s.Left
 	}
 	v.mu.Unlock()
 	v.Advance(agent, &s)

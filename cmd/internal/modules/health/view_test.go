@@ -20,7 +20,8 @@ type viewed struct {
 	fabric *simlnd.Fabric
 	view   *view
 	agents [3]*gossip.Agent
-	deaths int // how often the view has reported a death
+	deaths int                                  // how often the view has reported a death
+	change func(i sim.NodeID, c *gossip.Config) // changes the configuration of an agent before it starts; nil: changes nothing
 }
 
 // newViewed starts the nodes, without gossip. The servers of the view are the given ones; none: all.
@@ -62,11 +63,14 @@ func (v *viewed) begin(i sim.NodeID, cold bool) {
 func (v *viewed) start(i sim.NodeID, cold bool) {
 	v.t.Helper()
 	v.fabric.Do(i, func(h *simlnd.Host) {
-		var err error
-		v.agents[i], err = gossip.New(h.Data.(*node.Node).Table(), gossip.Config{
+		cfg := gossip.Config{
 			Participants: []nid.NID{simlnd.NID(0), simlnd.NID(1), simlnd.NID(2)}, Interval: time.Second, ColdStart: cold,
-		})
-		if err != nil {
+		}
+		if v.change != nil {
+			v.change(i, &cfg)
+		}
+		var err error
+		if v.agents[i], err = gossip.New(h.Data.(*node.Node).Table(), cfg); err != nil {
 			v.t.Fatal(err)
 		}
 	})
