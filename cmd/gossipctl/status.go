@@ -52,6 +52,7 @@ type statusDoc struct {
 	Self         nid.NID              `json:"self"`
 	Cycle        uint64               `json:"cycle"`
 	State        gossipmod.State      `json:"state"`
+	Left         bool                 `json:"left,omitempty"`       // the node has left: a list without it was committed there
 	NotSigned    uint64               `json:"not_signed,omitempty"` // messages that are not signed with the node's keys
 	Keys         int                  `json:"keys,omitempty"`
 }
@@ -71,15 +72,17 @@ func (g *globals) status(ctx context.Context) (statusDoc, error) {
 		return statusDoc{}, cli.Hint(errors.New("gossip does not run"), "%s", hint)
 	}
 	p := s.Snapshot
-	return statusDoc{p.Clock, p.N, p.Threshold, p.Quorum, p.Alive, p.Participants, p.Self, p.Cycle, s.State, p.Stats.NotSigned, p.Keys}, nil
+	return statusDoc{p.Clock, p.N, p.Threshold, p.Quorum, p.Alive, p.Participants, p.Self, p.Cycle, s.State, p.Left, p.Stats.NotSigned, p.Keys}, nil
 }
 
 // warn prints a warning about whatever keeps other nodes from seeing this one.
 func (d *statusDoc) warn(w io.Writer) {
-	switch d.State {
-	case gossipmod.Excluded:
+	switch {
+	case d.Left:
+		fmt.Fprintln(w, "this node has left, a list without it was committed here: 'gossipctl init' with a list that names it, as on all others, and 'gossipctl start' bring it back")
+	case d.State == gossipmod.Excluded:
 		fmt.Fprintln(w, "this node takes part no more: see 'gossipctl history' for why; after mending that, 'gossipctl start'")
-	case gossipmod.Listening:
+	case d.State == gossipmod.Listening:
 		fmt.Fprintln(w, "this node is silent after its start, until all others have noticed that it was gone")
 	}
 	switch {

@@ -119,7 +119,7 @@ type Route struct {
 
 // Gossip says which servers are alive.
 type Gossip struct {
-	State        string        `json:"state"`        // stopped, running, excluded (its parameters are not those of others), or listening (still silent)
+	State        string        `json:"state"`        // stopped, running, excluded (its parameters are not those of others, or it has left the list), or listening (still silent)
 	Self         nid.NID       `json:"self"`         // NID under which this node takes part
 	Quorum       bool          `json:"quorum"`       // enough participants are alive for a quorum
 	Alive        int           `json:"alive"`        // number of live participants, this node included
