@@ -114,6 +114,9 @@ func (v *view) look() {
 		return
 	}
 	s := agent.Status()
+	if s.Stopped {
+		v.Counts() // the last numbers of the agent stay: a server to which all others are dead keeps no quorum
+	}
 	v.mu.Lock()
 	if v.Agent() == agent {
 		v.excluded = s.Stopped && !s.Left

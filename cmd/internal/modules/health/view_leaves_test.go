@@ -145,3 +145,36 @@ func TestViewExcluded(t *testing.T) {
 		}
 	}
 }
+
+// TestViewGivesUpLate: GO-A5, CH-A6: with strict, gossip gives up at a server that knew the others, and reports these as dead.
+// The view keeps no quorum then: with one, this server would evict the clients of the others as orphans. It is unsure,
+// so that it does not evict its own.
+func TestViewGivesUpLate(t *testing.T) {
+	spec.Covers(t, "CH-A6", "GO-A5")
+	t.Parallel()
+	v := newViewed(t)
+	v.change = func(i sim.NodeID, c *gossip.Config) { c.Strict = i == 0 }
+	for i := range v.agents {
+		v.begin(sim.NodeID(i), true)
+	}
+	v.run(10*time.Second, func(time.Duration) {})
+	if !v.view.Quorum() || v.view.Unsure() {
+		t.Fatal("no quorum")
+	}
+	v.fabric.Do(2, func(*simlnd.Host) { _ = v.agents[2].Close(t.Context()) })
+	v.change = func(_ sim.NodeID, c *gossip.Config) { c.Interval = 2 * time.Second }
+	v.begin(2, true)
+	for range 60 {
+		if v.agents[0].Status().Stopped {
+			break
+		}
+		v.view.Counts()
+		v.run(v.fabric.Now()+time.Second, func(time.Duration) {})
+	}
+	if s := v.agents[0].Status(); !s.Stopped || s.Left {
+		t.Fatalf("stopped %v, left %v", s.Stopped, s.Left)
+	}
+	if v.view.Quorum() || !v.view.Unsure() {
+		t.Errorf("quorum %v, unsure %v", v.view.Quorum(), v.view.Unsure())
+	}
+}
