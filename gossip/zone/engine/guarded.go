@@ -21,6 +21,7 @@ type guarded struct {
 	due       time.Duration // deadline after which a silent delegate is given up
 	active    time.Duration // when a message of an active delegate last arrived
 	aged      time.Duration // when the stale entry was last written
+	parted    bool          // the active delegate has unregistered, and the entry is not stale yet
 	rivals    rivals
 }
 
@@ -35,17 +36,19 @@ type registered struct {
 }
 
 // admit adds a delegate that registers, or removes one that says goodbye. The result ok is
-// false if there is no room. The result late is true if the message is from an earlier incarnation;
-// such a message changes nothing, unless it is a registration and the first message that comes from a NID of the delegate.
+// false if there is no room. The result late is true if the message is from an earlier incarnation, or is the goodbye of a
+// node that is not registered. A late message changes nothing. The exception is a registration that is the first message
+// from a NID of the delegate: it counts whatever its incarnation.
 func (g *guarded) admit(d *wire.Dispatch, by speaker, now time.Duration) (ok, late bool) {
 	i := slices.IndexFunc(g.delegates, func(r registered) bool { return r.ID == d.From })
 	switch {
 	case i >= 0 && d.Version.Inc < g.delegates[i].Version.Inc && (d.Kind != wire.Register || by.proven == g.delegates[i].proven):
 		return false, true
 	case i >= 0:
+		g.parted = g.parted || d.Kind != wire.Register && d.From == g.published.Delegate
 		g.delegates = slices.Delete(g.delegates, i, i+1)
 	case d.Kind != wire.Register:
-		return true, false
+		return false, true
 	case len(g.delegates) >= maxDelegates && d.Activation > g.delegates[maxDelegates-1].activation:
 		g.delegates = g.delegates[:maxDelegates-1]
 	case len(g.delegates) >= maxDelegates:

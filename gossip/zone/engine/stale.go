@@ -50,7 +50,7 @@ func (s *supervision) age(m *Machine, g *guarded) {
 	// A supervisor that joins after the entry was written sees only the time since its join, and adds that to the
 	// age in the entry. So write the present age for it.
 	if e := g.published; e.State == Current || s.joined > g.aged {
-		g.aged = m.now
+		g.aged, g.parted = m.now, false
 		e.State, e.Age, e.Delegates = Stale, silent, g.own()
 		s.publish(m, g, &e)
 	}

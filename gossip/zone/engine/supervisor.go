@@ -69,12 +69,12 @@ func (s *supervision) register(m *Machine, d *wire.Dispatch) {
 	switch {
 	case d.Kind != wire.Register || d.Activation == 0:
 	case g.delegates[0].ID == d.From:
-		g.active = m.now
+		g.active, g.parted = m.now, false
 		g.change(m, d)
 	default:
 		taken = g.contest(m, d)
 	}
-	switch s.settle(m, g, d.Kind == wire.Unregister && d.Registration == 0); {
+	switch s.settle(m, g, d.Kind == wire.Unregister && d.Registration == 0 && g.parted); {
 	case d.Kind != wire.Register:
 	case s.zones[d.Zone] != g: // the zone's entry does not fit the census any more
 		s.refuse(m, d)
@@ -175,7 +175,8 @@ func (s *supervision) welcome(m *Machine, g *guarded, d *wire.Dispatch, taken bo
 // settle brings the census entry of a zone up to date after its delegates have changed. If a delegate
 // is active, the entry says what that one has reported. If there are no delegates any more, and the
 // zone said goodbye or never had an entry, the supervisor stops guarding it. Any other entry stays,
-// and is marked as stale after a while (see age).
+// and is marked as stale after a while (see age). A zone has said goodbye if its last registered delegate
+// has, and the active one before. Of a zone that has fallen silent, only an active delegate can say that it has ended.
 func (s *supervision) settle(m *Machine, g *guarded, bye bool) {
 	defer s.rearm()
 	g.due = machine.Never
