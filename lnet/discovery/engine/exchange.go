@@ -60,13 +60,18 @@ func (m *Machine) open(now time.Duration, p *peer, out *Output) uint64 {
 	m.last++
 	x.latest, x.sentAt = try{m.last, p.latest()}, now
 	m.tries[m.last] = x
-	m.due.Set(&x.due, min(x.deadline, now+waitFor(m.firstWait(), x.repeats)))
+	m.due.Set(&x.due, min(x.deadline, now+waitFor(m.firstWait(p), x.repeats)))
 	return m.last
 }
 
-// firstWait returns how long the first try waits for an answer before the next one: a quarter of Limits.Timeout at
-// most, so that an exchange, and the messages that wait for it, do not fail because one message is lost.
-func (m *Machine) firstWait() time.Duration { return min(repeatAfter, max(1, m.limits.Timeout/4)) }
+// firstWait returns how long the first try waits for an answer before the next one. If something waits for the exchange, that
+// is a quarter of Limits.Timeout at most, so that the exchange does not fail because one message is lost.
+func (m *Machine) firstWait(p *peer) time.Duration {
+	if len(p.waiting) == 0 {
+		return repeatAfter
+	}
+	return min(repeatAfter, max(1, m.limits.Timeout/4))
+}
 
 // waitFor returns how long a try waits for an answer before the next one, if the first try waits for first.
 func waitFor(first time.Duration, repeats int) time.Duration {
@@ -215,7 +220,7 @@ func (m *Machine) again(now time.Duration, p *peer, err error) {
 	}
 	pause := waitFor(repeatAfter, int(p.repeats))
 	if timedOut {
-		pause -= m.firstWait() // the machine has already waited this long for the answer, so that the pause is shorter
+		pause -= min(repeatAfter, m.limits.Timeout) // the machine has already waited this long for the answer, so that the pause is shorter
 	}
 	p.retry = &machine.Deadline[*peer]{Of: p}
 	m.retries.Set(p.retry, now+pause)
@@ -254,12 +259,12 @@ func (m *Machine) forgo(p *peer) {
 	}
 }
 
-// hasten makes the machine repeat a push under way within repeatAfter, because the info of this node has changed
+// hasten makes the machine repeat a push under way within firstWait, because the info of this node has changed
 // since.
 func (m *Machine) hasten(now time.Duration, p *peer) {
 	if x := p.exchange; x != nil && p.flags.Has(lnet.PeerPushSent) {
 		x.repeats = 0
-		m.due.Set(&x.due, min(x.due.At(), now+m.firstWait()))
+		m.due.Set(&x.due, min(x.due.At(), now+m.firstWait(p)))
 	}
 }
 

@@ -290,13 +290,16 @@ func (m *Machine) ask(now time.Duration, in Input, out *Output) {
 		return
 	}
 	p.await(in.NID)
-	if in.Kind == Refresh && !(in.Force && m.isForced(now, p, in.NID)) {
+	if x := p.exchange; x != nil {
+		m.due.Set(&x.due, min(x.due.At(), max(now, x.sentAt+waitFor(m.firstWait(p), x.repeats)))) // nothing may have waited for it so far
+	}
+	if in.Kind == Refresh && !(in.Force && p.isForced(now, in.NID)) {
 		p.refresh = true
 		p.flags &^= lnet.PeerNIDsUpToDate
 		if in.Force {
 			p.flags |= lnet.PeerForcePing | lnet.PeerForcePush
 			p.askAt = in.NID
-			if x := p.exchange; x != nil && now-x.sentAt >= m.firstWait() {
+			if x := p.exchange; x != nil && now-x.sentAt >= repeatAfter {
 				m.repeat(now, p, out)
 			}
 		}
@@ -317,8 +320,8 @@ func (m *Machine) answersNow(p *peer, id nid.NID) bool {
 // isForced reports whether an earlier call has forced the discovery of p a moment ago, for the same NID. The ping of
 // that discovery serves the present call, too. If each call began another ping, calls that come faster than the answers
 // of the peer would put off the end for ever.
-func (m *Machine) isForced(now time.Duration, p *peer, at nid.NID) bool {
-	return p.exchange != nil && p.askAt == at && now-p.exchange.sentAt < m.firstWait()
+func (p *peer) isForced(now time.Duration, at nid.NID) bool {
+	return p.exchange != nil && p.askAt == at && now-p.exchange.sentAt < repeatAfter
 }
 
 func (m *Machine) isOwn(id nid.NID) bool { return slices.Contains(m.self.NIDs, id) }

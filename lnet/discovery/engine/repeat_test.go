@@ -83,6 +83,23 @@ func TestShortTimeout(t *testing.T) {
 	}
 }
 
+// TestShortTimeoutJoined: where the time limit is short, a push for which nothing waits has that time for its ACK. If a call
+// comes to wait for the peer meanwhile, the machine sends again at once.
+func TestShortTimeoutJoined(t *testing.T) {
+	spec.Covers(t, "PD-27")
+	b := newBench(t, Limits{Timeout: 2 * time.Second})
+	b.meet(them)
+	b.step(selfIs(3))
+	if sent := b.until(time.Second); len(sent) > 0 {
+		t.Errorf("after a second: %v", sent)
+	}
+	b.step(Input{Kind: Refresh, NID: them})
+	sent := append(slices.Clone(b.out.Sends), b.until(1100*time.Millisecond)...)
+	if len(sent) != 1 || sent[0].Push || b.m.Stats().Timeouts > 0 {
+		t.Errorf("when a call waits: %v, %+v", sent, b.m.Stats())
+	}
+}
+
 // TestPushFailed: a push that fails is sent again, like a push without an answer. After the first ACK it is
 // not sent any more.
 func TestPushFailed(t *testing.T) {
