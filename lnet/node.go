@@ -21,7 +21,8 @@ import (
 
 // Config configures a Node. The zero value of a field means its default.
 type Config struct {
-	// PID is the node's process id; 0 means nid.LustrePID.
+	// PID is the node's process id; 0 means nid.LustrePID. Routers forward messages to another PID only while its process is
+	// connected to them, or if it has the flag nid.UserPID: senders can name any PID, and a router would dial each.
 	PID nid.PID
 	// Incarnation marks this incarnation of the node in wire handles, so that late
 	// answers to an earlier incarnation are recognized: wall-clock nanoseconds at the start.

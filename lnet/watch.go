@@ -35,7 +35,7 @@ type PeerChange struct {
 //
 // f runs without locks in the goroutine that caused the change: a goroutine of the driver, one
 // that calls WatchPeer, or one that calls a method which changes peers, NIs or routes. f must not
-// block, and a caller of any of these methods must hold no lock that f takes. A call that has
+// block nor change routes, and a caller of any of these methods must hold no lock that f takes. A call that has
 // begun may outlast stop, which does not wait and may be called from f.
 //
 // A watch exists until it is stopped, even if the table of peers forgets the peer: that
