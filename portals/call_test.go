@@ -192,7 +192,7 @@ func TestOperationTimeout(t *testing.T) {
 		"stopped, no answer":       {"gs z 9", []string{"0s SEND", "9.5s REPLY connection timed out"}, 1},
 		"stopped, another begins":  {"gs z 0 qs 9", []string{"0s SEND", "9s SEND", "9.5s REPLY connection timed out", "10s ACK connection timed out"}, 2},
 		"stopped twice":            {"gs z 0 z 0 a 9", []string{"0s SEND", "18s REPLY"}, 0},
-		"stopped all the time":    {"gs z 0 z 0 z 0 z 0 z 0", []string{"0s SEND", "45s REPLY connection timed out"}, 1},
+		"stopped all the time":     {"gs z 0 z 0 z 0 z 0 z 0", []string{"0s SEND", "45s REPLY connection timed out"}, 1},
 		"again after all had left": {"ps a 5 ps 9", []string{"0s SEND", "0s ACK", "5s SEND", "8s ACK connection timed out"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
