@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,7 +25,8 @@ import (
 type cable struct {
 	t       *testing.T
 	ports   map[nid.NID]*port
-	waiting []packet
+	mu      sync.Mutex                 // held for waiting and log: with the real clock, timers send too
+	waiting []packet                   // messages that have not arrived
 	log     []string                   // one line for each message, written when the message is sent
 	spoil   func(wire.Header, []byte)  // changes a payload on its way; nil: no change
 	refuse  func(m *lnd.Message) error // error with which a send fails; nil function: none fails
@@ -69,10 +71,16 @@ func (p *port) Send(m *lnd.Message) {
 		for _, piece := range m.Payload.Append(nil) {
 			b = append(b, piece...)
 		}
-		p.cable.log = append(p.cable.log, describe(&m.Header))
-		p.cable.waiting = append(p.cable.waiting, packet{m.Header, p.id, m.Target.NID, b})
+		p.cable.carry(packet{m.Header, p.id, m.Target.NID, b})
 	}
 	p.up.Finalize(m, err)
+}
+
+func (c *cable) carry(p packet) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.log = append(c.log, describe(&p.header))
+	c.waiting = append(c.waiting, p)
 }
 
 func (p *port) Recv(d *lnd.Delivery) {
@@ -111,8 +119,10 @@ func describe(h *wire.Header) string {
 // arrive delivers the i-th waiting message. Messages to a NID without a node are lost.
 func (c *cable) arrive(i int) {
 	c.t.Helper()
+	c.mu.Lock()
 	in := c.waiting[i]
 	c.waiting = slices.Delete(c.waiting, i, i+1)
+	c.mu.Unlock()
 	if c.spoil != nil {
 		c.spoil(in.header, in.payload)
 	}
@@ -142,9 +152,16 @@ func (c *cable) arrive(i int) {
 
 // settle delivers all waiting messages in order.
 func (c *cable) settle() {
-	for len(c.waiting) > 0 {
+	for c.left() > 0 {
 		c.arrive(0)
 	}
+}
+
+// left returns the number of messages that have not arrived.
+func (c *cable) left() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.waiting)
 }
 
 // want compares the messages that were sent since the last call.
