@@ -66,6 +66,13 @@ func (a *Agent) Silent() (silent bool) {
 	return silent
 }
 
+// GivenUp reports whether this node has stopped because its parameters are not those of the others. What it says of these
+// means nothing then.
+func (a *Agent) GivenUp() (up bool) {
+	a.runner.Inspect(func() { up = a.m.Stopped() && !a.m.Left() })
+	return up
+}
+
 // Watch calls f for every participant that is alive now, and then whenever one dies or comes
 // alive. If a participant changes several times before f returns, f is called once for all
 // these changes, with the latest number of deaths. f may block, and may call the agent. No call of f

@@ -19,18 +19,18 @@ var (
 // view is what client health knows of other servers (health.View). While gossip runs, that is
 // what gossip reports. While gossip is stopped, all servers keep their last state, and the view
 // is unsure. After gossip has started again, the view stays unsure while it settles. If gossip gives up, its parameters are
-// wrong and it says nothing about the others, so the view is unsure. A server that has left the list is sure: it is none of
+// wrong and it says nothing about the others, so the view is unsure and without a quorum: it evicts no clients, neither its own
+// nor, as orphans, those of the others. A server that has left the list is sure: it is none of
 // the servers any more, and alone.
 type view struct {
 	gossipmod.Settling
 
-	mu       sync.Mutex
-	excluded bool               // the agent has given up: its parameters are wrong; mu guards this field and all below, except the last two
-	most     bool               // the agent has heard most servers since it became the source of the view, or waits for none, because it has left the list
-	alive    int                // number of live servers when the view was last sure
-	known    int                // number of servers when the view was last sure
-	servers  []nid.NID          // servers of the view; nil: the participants of gossip
-	self     func(nid.NID) bool // reports whether a NID is this node's
+	mu      sync.Mutex
+	most    bool               // mu guards this field and all below, except the last two; the agent has heard most servers since it became the source of the view, or waits for none, because it has left the list
+	alive   int                // number of live servers when the view was last sure
+	known   int                // number of servers when the view was last sure
+	servers []nid.NID          // servers of the view; nil: the participants of gossip
+	self    func(nid.NID) bool // reports whether a NID is this node's
 }
 
 // newView returns a view of the given servers, or of the participants of gossip if servers is
@@ -44,12 +44,11 @@ func (v *view) running() bool { return v.Agent() != nil }
 
 // sure returns the agent if its reports can be trusted now, otherwise nil.
 func (v *view) sure() *gossip.Agent {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.excluded || v.IsSettling() {
+	agent := v.Agent()
+	if agent == nil || agent.GivenUp() || v.IsSettling() {
 		return nil
 	}
-	return v.Agent()
+	return agent
 }
 
 // Counts implements health.View.
@@ -83,7 +82,8 @@ func (v *view) count(agent *gossip.Agent) (alive, known int) {
 // percentage is configured for the quorum of gossip (CH-3).
 func (v *view) Quorum() bool {
 	alive, known := v.Counts()
-	return 2*alive > known
+	agent := v.Agent() // asked after Counts, as it may give up in between
+	return 2*alive > known && (agent == nil || !agent.GivenUp())
 }
 
 // Unsure implements health.Unsure. While gossip is silent after its start, and until it has heard most of the servers, it
@@ -104,22 +104,18 @@ func (v *view) attach(agent *gossip.Agent) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.Attach(agent)
-	v.most, v.excluded = false, false
+	v.most = false
 }
 
-// look is called from time to time. It notices when the agent has stopped, and when a new agent knows enough.
+// look is called from time to time. It notices when the agent has left the list, and when a new agent knows enough.
 func (v *view) look() {
 	agent := v.Agent()
 	if agent == nil {
 		return
 	}
 	s := agent.Status()
-	if s.Stopped {
-		v.Counts() // the last numbers of the agent stay: a server to which all others are dead keeps no quorum
-	}
 	v.mu.Lock()
 	if v.Agent() == agent {
-		v.excluded = s.Stopped && !s.Left
 		v.most = v.most || s.Left
 	}
 	v.mu.Unlock()

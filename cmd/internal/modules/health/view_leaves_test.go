@@ -31,6 +31,14 @@ func (v *viewed) leave(nodes ...sim.NodeID) {
 	}
 }
 
+// pass lets time pass in which the view does not look at its agent.
+func (v *viewed) pass(d time.Duration) {
+	v.t.Helper()
+	if err := v.fabric.Run(v.fabric.Now() + d); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
 // TestViewLeaves: GO-A21, CH-A6: this server leaves the list. It is sure then, at once, that it is alone: it has no quorum, and
 // T_q later no clients. This also holds if it leaves while its view settles, or while it is silent after its first start and
 // has heard no other.
@@ -108,18 +116,19 @@ func TestViewLeftBy(t *testing.T) {
 
 // TestViewExcluded: GO-A5, CH-A6: gossip is stopped and started on a server with another interval than on the others, or
 // with another list of the same length, and gives up. This says nothing about the others: the view is unsure from then on,
-// and all servers keep their last state, so that no client is evicted.
+// and all servers keep their last state, so that no client is evicted. It has no quorum, since it would otherwise evict clients of
+// those that it has heard, and that its agent reports as dead when it gives up.
 func TestViewExcluded(t *testing.T) {
 	spec.Covers(t, "CH-A6", "GO-A5")
 	t.Parallel()
-	for name, differ := range map[string]func(first bool, c *gossip.Config){
-		"interval": func(first bool, c *gossip.Config) {
-			if first {
+	for name, differ := range map[string]func(i sim.NodeID, c *gossip.Config){
+		"interval": func(i sim.NodeID, c *gossip.Config) {
+			if i == 0 {
 				c.Interval = 2 * time.Second
 			}
 		},
-		"list": func(first bool, c *gossip.Config) {
-			if !first {
+		"list": func(i sim.NodeID, c *gossip.Config) {
+			if i > 0 {
 				c.Participants[0] = simlnd.NID(3)
 			}
 		},
@@ -129,12 +138,15 @@ func TestViewExcluded(t *testing.T) {
 			v.end()
 			v.change = func(i sim.NodeID, c *gossip.Config) {
 				c.Strict = strict && i == 0
-				differ(i == 0, c)
+				differ(i, c)
 			}
 			v.begin(1, true)
 			v.begin(2, true)
 			v.begin(0, true)
 			v.run(v.fabric.Now()+2*time.Minute, func(now time.Duration) {
+				if v.agents[0].GivenUp() && (v.view.Quorum() || !v.view.Unsure()) {
+					t.Fatalf("%s, strict %v: after %v quorum %v, unsure %v", name, strict, now, v.view.Quorum(), v.view.Unsure())
+				}
 				if alive, known := v.view.Counts(); alive != 3 || known != 3 || !v.view.Unsure() || v.deaths > 0 {
 					t.Fatalf("%s, strict %v: after %v %d of %d alive, unsure %v, %d deaths", name, strict, now, alive, known, v.view.Unsure(), v.deaths)
 				}
@@ -147,34 +159,44 @@ func TestViewExcluded(t *testing.T) {
 }
 
 // TestViewGivesUpLate: GO-A5, CH-A6: with strict, gossip gives up at a server that knew the others, and reports these as dead.
-// The view keeps no quorum then: with one, this server would evict the clients of the others as orphans. It is unsure,
-// so that it does not evict its own.
+// The view has no quorum then: with one, this server would evict the clients of the others as orphans. It is unsure,
+// so that it does not evict its own. This also holds if it gives up while the view settles, when it has heard one of the others.
 func TestViewGivesUpLate(t *testing.T) {
 	spec.Covers(t, "CH-A6", "GO-A5")
 	t.Parallel()
-	v := newViewed(t)
-	v.change = func(i sim.NodeID, c *gossip.Config) { c.Strict = i == 0 }
-	for i := range v.agents {
-		v.begin(sim.NodeID(i), true)
-	}
-	v.run(10*time.Second, func(time.Duration) {})
-	if !v.view.Quorum() || v.view.Unsure() {
-		t.Fatal("no quorum")
-	}
-	v.fabric.Do(2, func(*simlnd.Host) { _ = v.agents[2].Close(t.Context()) })
-	v.change = func(_ sim.NodeID, c *gossip.Config) { c.Interval = 2 * time.Second }
-	v.begin(2, true)
-	for range 60 {
-		if v.agents[0].Status().Stopped {
-			break
+	for _, settling := range []bool{false, true} {
+		v := settled(t)
+		v.end()
+		v.change = func(i sim.NodeID, c *gossip.Config) { c.Strict = i == 0 }
+		v.begin(1, true)
+		v.begin(0, true)
+		if !settling {
+			v.begin(2, true)
 		}
-		v.view.Counts()
-		v.run(v.fabric.Now()+time.Second, func(time.Duration) {})
-	}
-	if s := v.agents[0].Status(); !s.Stopped || s.Left {
-		t.Fatalf("stopped %v, left %v", s.Stopped, s.Left)
-	}
-	if v.view.Quorum() || !v.view.Unsure() {
-		t.Errorf("quorum %v, unsure %v", v.view.Quorum(), v.view.Unsure())
+		v.pass(5 * time.Second)
+		if !settling {
+			v.view.look()
+		}
+		if alive, _ := v.agents[0].Counts(); v.view.IsSettling() != settling || !v.view.Quorum() || alive < 2 {
+			t.Fatalf("settling %v, quorum %v, %d heard", v.view.IsSettling(), v.view.Quorum(), alive)
+		}
+		if !settling {
+			v.fabric.Do(2, func(*simlnd.Host) { _ = v.agents[2].Close(t.Context()) })
+		}
+		v.change = func(_ sim.NodeID, c *gossip.Config) { c.Interval = 2 * time.Second }
+		v.begin(2, true)
+		for range 60 {
+			if v.agents[0].GivenUp() {
+				break
+			}
+			v.view.Counts()
+			v.pass(time.Second)
+		}
+		if s := v.agents[0].Status(); !s.Stopped || s.Left || !v.agents[0].GivenUp() {
+			t.Fatalf("stopped %v, left %v", s.Stopped, s.Left)
+		}
+		if v.view.Quorum() || !v.view.Unsure() {
+			t.Errorf("settling %v: quorum %v, unsure %v", settling, v.view.Quorum(), v.view.Unsure())
+		}
 	}
 }
