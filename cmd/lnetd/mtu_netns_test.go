@@ -100,6 +100,9 @@ func TestMTUNarrows(t *testing.T) {
 			}
 			h.linkB.SetMTU(standard)
 			h.b.Until(reaction, "a smaller path MTU", func() bool { return deviceMTU(h.b) == 1024 })
+			if connected { // a message on the connection that the other node has just ended would be lost with it
+				h.a.Until(reaction, "the end of the connection", func() bool { return h.a.Count(o2iblnd.PeerClosed) > 0 })
+			}
 			mustPing(t, h.a, narrowAddr+"@o2ib")
 			mustPing(t, h.b, wideAddr+"@o2ib")
 			if err := readBulk(t, h); err != nil {
