@@ -161,18 +161,24 @@ func (t *Tracker) Detach() {
 	defer t.telling.Unlock()
 	t.mu.Lock()
 	agent, unwatch := t.agent, t.unwatch
-	for id := range t.quiet { // any order: the nodes are independent
-		t.told[id] = Vital{Deaths: t.told[id].Deaths}
-	}
-	clear(t.quiet)
+	t.unpresume()
 	t.mu.Unlock()
 	if unwatch != nil {
 		unwatch()
 		t.catchUp(agent)
 	}
 	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unpresume() // once more: listeners may have asked about nodes
 	t.agent, t.unwatch = nil, nil
-	t.mu.Unlock()
+}
+
+// unpresume makes nodes count again as listeners were told. The caller holds mu.
+func (t *Tracker) unpresume() {
+	for id := range t.quiet { // any order: the nodes are independent
+		t.told[id] = Vital{Deaths: t.told[id].Deaths}
+	}
+	clear(t.quiet)
 }
 
 // catchUp reports what the agent's reports have not said yet: that participants are alive, or have died since the agent
