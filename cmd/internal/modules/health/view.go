@@ -27,6 +27,7 @@ type view struct {
 
 	mu      sync.Mutex
 	most    bool               // mu guards this field and all below, except the last two; the agent has heard most servers since it became the source of the view, or waits for none, because it has left the list
+	gaveUp  bool               // an agent has given up since the view was last sure
 	alive   int                // number of live servers when the view was last sure
 	known   int                // number of servers when the view was last sure
 	servers []nid.NID          // servers of the view; nil: the participants of gossip
@@ -45,7 +46,7 @@ func (v *view) running() bool { return v.Agent() != nil }
 // sure returns the agent if its reports can be trusted now, otherwise nil.
 func (v *view) sure() *gossip.Agent {
 	agent := v.Agent()
-	if agent == nil || agent.GivenUp() || v.IsSettling() {
+	if agent == nil || agent.GivenUp() || v.IsSettling() || v.Agent() != agent { // it may have been detached, which ends settling
 		return nil
 	}
 	return agent
@@ -59,8 +60,8 @@ func (v *view) Counts() (alive, known int) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if agent != nil {
-		v.alive, v.known, v.most = alive, known, v.most || 2*alive > known
+	if agent != nil && !agent.GivenUp() {
+		v.alive, v.known, v.most, v.gaveUp = alive, known, v.most || 2*alive > known, false
 	}
 	return v.alive, v.known
 }
@@ -82,8 +83,11 @@ func (v *view) count(agent *gossip.Agent) (alive, known int) {
 // percentage is configured for the quorum of gossip (CH-3).
 func (v *view) Quorum() bool {
 	alive, known := v.Counts()
-	agent := v.Agent() // asked after Counts, as it may give up in between
-	return 2*alive > known && (agent == nil || !agent.GivenUp())
+	agent := v.Agent()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.gaveUp = v.gaveUp || agent != nil && agent.GivenUp()
+	return 2*alive > known && !v.gaveUp
 }
 
 // Unsure implements health.Unsure. While gossip is silent after its start, and until it has heard most of the servers, it
@@ -105,6 +109,12 @@ func (v *view) attach(agent *gossip.Agent) {
 	defer v.mu.Unlock()
 	v.Attach(agent)
 	v.most = false
+}
+
+// Detach removes the agent.
+func (v *view) Detach() {
+	v.Quorum() // notes whether the agent has given up
+	v.Settling.Detach()
 }
 
 // look is called from time to time. It notices when the agent has left the list, and when a new agent knows enough.

@@ -164,7 +164,8 @@ func TestViewExcluded(t *testing.T) {
 func TestViewGivesUpLate(t *testing.T) {
 	spec.Covers(t, "CH-A6", "GO-A5")
 	t.Parallel()
-	for _, settling := range []bool{false, true} {
+	for _, c := range [][2]bool{{false, true}, {true, true}, {true, false}} {
+		settling, asked := c[0], c[1] // asked: the view is asked for its quorum before gossip stops
 		v := settled(t)
 		v.end()
 		v.change = func(i sim.NodeID, c *gossip.Config) { c.Strict = i == 0 }
@@ -195,8 +196,31 @@ func TestViewGivesUpLate(t *testing.T) {
 		if s := v.agents[0].Status(); !s.Stopped || s.Left || !v.agents[0].GivenUp() {
 			t.Fatalf("stopped %v, left %v", s.Stopped, s.Left)
 		}
-		if v.view.Quorum() || !v.view.Unsure() {
+		if asked && (v.view.Quorum() || !v.view.Unsure()) {
 			t.Errorf("settling %v: quorum %v, unsure %v", settling, v.view.Quorum(), v.view.Unsure())
 		}
+		v.startAnew()
+	}
+}
+
+// startAnew stops gossip and starts it with the right parameters. The view, which had no quorum, has none until it is sure.
+func (v *viewed) startAnew() {
+	v.t.Helper()
+	v.end()
+	v.pass(time.Millisecond)
+	if v.view.Quorum() || !v.view.Unsure() {
+		v.t.Errorf("gossip has stopped: quorum %v, unsure %v", v.view.Quorum(), v.view.Unsure())
+	}
+	v.change = nil
+	for i := range v.agents {
+		v.begin(sim.NodeID(i), false)
+	}
+	v.run(v.fabric.Now()+time.Minute, func(now time.Duration) {
+		if v.view.Quorum() && v.view.IsSettling() {
+			v.t.Fatalf("after %v a quorum while settling", now)
+		}
+	})
+	if !v.view.Quorum() || v.view.Unsure() {
+		v.t.Errorf("at last: quorum %v, unsure %v", v.view.Quorum(), v.view.Unsure())
 	}
 }
